@@ -1,0 +1,77 @@
+"""robula: the posterior you would have got without the bad rows."""
+
+from robula import metrics, simulate
+from robula._version import __version__
+from robula.adapters.from_jax import from_jax
+from robula.exceptions import (
+    BreakdownWarning,
+    DivergenceError,
+    GuardWarning,
+    InputError,
+    InterruptedWarning,
+    MissingExtraError,
+    RobulaError,
+    RobulaWarning,
+    StepSizeWarning,
+)
+from robula.langevin import ULA, Kernel
+from robula.models import (
+    FlatPrior,
+    GaussianPosterior,
+    LinearModel,
+    LogisticModel,
+    MeanModel,
+    Model,
+    NormalPrior,
+    PoissonModel,
+    Prior,
+)
+from robula.result import Posterior, load
+from robula.sampler import rob_ula, sample
+from robula.selectors import (
+    Part,
+    RecursiveMean,
+    RobustMean,
+    SampleMean,
+    Selection,
+    Selector,
+    robust_mean,
+)
+
+__all__ = [
+    "ULA",
+    "BreakdownWarning",
+    "DivergenceError",
+    "FlatPrior",
+    "GaussianPosterior",
+    "GuardWarning",
+    "InputError",
+    "InterruptedWarning",
+    "Kernel",
+    "LinearModel",
+    "LogisticModel",
+    "MeanModel",
+    "MissingExtraError",
+    "Model",
+    "NormalPrior",
+    "Part",
+    "PoissonModel",
+    "Posterior",
+    "Prior",
+    "RecursiveMean",
+    "RobulaError",
+    "RobulaWarning",
+    "RobustMean",
+    "SampleMean",
+    "Selection",
+    "Selector",
+    "StepSizeWarning",
+    "__version__",
+    "from_jax",
+    "load",
+    "metrics",
+    "rob_ula",
+    "robust_mean",
+    "sample",
+    "simulate",
+]

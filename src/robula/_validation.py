@@ -1,0 +1,78 @@
+"""Checks of scalar arguments and names; arrays are checked by :mod:`robula.data.arrays`.
+
+Every message says what came, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from robula.exceptions import InputError
+
+
+def show(value: object, limit: int = 60) -> str:
+    """Return a short representation of a received value for an error message."""
+    try:
+        text = repr(value)
+    except Exception:  # a broken __repr__ must not hide the real message
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def check_contamination(contamination: object) -> float:
+    """Return the paper's epsilon as a float in [0, 0.5)."""
+    value = _as_float(contamination)
+    if value is None or not 0.0 <= value < 0.5:
+        raise InputError(
+            f"contamination={show(contamination)} is not a number in [0, 0.5). It is an upper bound on the share of "
+            "bad rows among all rows (0.1 means at most one row in ten); with half of the rows bad "
+            "no method can tell which half to believe."
+        )
+    return value
+
+
+def check_count(value: object, name: str, minimum: int) -> int:
+    """Return an integer argument that must be at least ``minimum``."""
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, numbers.Integral)
+        or not minimum <= int(value) <= 2**53
+    ):
+        raise InputError(f"{name}={show(value)} is not allowed: pass a whole number of at least {minimum}.")
+    return int(value)
+
+
+def check_positive(value: object, name: str, what: str) -> float:
+    """Return a finite, strictly positive float argument."""
+    number = _as_float(value)
+    if number is None or not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name}={show(value)} is not allowed: {what} must be a finite number above 0.")
+    return number
+
+
+def check_name(value: object, name: str, allowed: Iterable[str]) -> str:
+    """Return ``value`` if it is one of the allowed names, else name the nearest one."""
+    allowed = sorted(allowed)
+    if isinstance(value, str) and value in allowed:
+        return value
+    close = difflib.get_close_matches(value, allowed, n=1, cutoff=0.4) if isinstance(value, str) else []
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    options = ", ".join(repr(option) for option in allowed)
+    raise InputError(f"{name}={show(value)} is not known; allowed are {options}.{hint}")
+
+
+def _as_float(value: Any) -> float | None:
+    if isinstance(value, bool | np.bool_ | str | bytes | complex):
+        return None
+    try:
+        if isinstance(value, np.ndarray) and value.ndim:
+            return None
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None

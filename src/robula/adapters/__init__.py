@@ -1,0 +1,1 @@
+"""Foreign models turned into robula's Model."""

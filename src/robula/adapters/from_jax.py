@@ -1,0 +1,337 @@
+"""Any per-row log-likelihood written in JAX, over any pytree of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from robula._optional import import_extra
+from robula._types import FloatArray
+from robula._validation import check_count, show
+from robula.exceptions import InputError
+from robula.models.base import Model
+from robula.models.priors import FlatPrior, NormalPrior, Prior
+
+# Per-row gradients of one chunk take at most about this many bytes.
+_CHUNK_BYTES = 64 * 2**20
+
+
+def from_jax(
+    log_likelihood: Callable[[Any, Any], Any],
+    data: Any,
+    *,
+    log_prior: Callable[[Any], Any] | NormalPrior | None = None,
+    init: Any,
+    chunk_size: int | None = None,
+) -> JaxModel:
+    """Make a model of a per-row log-likelihood; gradients come from automatic differentiation.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(parameters, row) -> scalar``, in JAX, for one row of ``data``.
+    data : pytree of arrays
+        Every leaf has the rows along its first axis; ``row`` is the same pytree without that axis.
+    log_prior : callable, NormalPrior or None
+        ``log_prior(parameters) -> scalar`` (up to a constant), a normal prior on the flattened parameters, or None
+        for flat.
+    init : pytree of arrays
+        Gives the structure and shapes of the parameters; chains start around it.
+    chunk_size : int, optional
+        Rows differentiated at a time: memory is bounded by it, whatever the number of rows.
+
+    Returns
+    -------
+    JaxModel
+        Computes in float64, whatever JAX's own default is.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, robula  # doctest: +SKIP
+    >>> def log_likelihood(params, row):  # doctest: +SKIP
+    ...     return -0.5 * (row["y"] - params["slope"] * row["x"]) ** 2
+    >>> model = robula.from_jax(  # doctest: +SKIP
+    ...     log_likelihood, {"x": x, "y": y}, log_prior=robula.NormalPrior(0.0, 1.0), init={"slope": 0.0}
+    ... )
+    """
+    return JaxModel(log_likelihood, data, log_prior=log_prior, init=init, chunk_size=chunk_size)
+
+
+class JaxPrior:
+    """A log prior written in JAX, on flattened parameters."""
+
+    proper = True
+
+    def __init__(self, jax: Any, log_prior: Callable[[Any], Any], unravel: Callable[[Any], Any], dim: int) -> None:
+        def density(flat: Any) -> Any:
+            return log_prior(unravel(flat))
+
+        self._dim = dim
+        self._density = _Float64(jax, jax.jit(jax.vmap(density)))
+        self._gradient = _Float64(jax, jax.jit(jax.vmap(jax.grad(density))))
+        self._hessian = _Float64(jax, jax.jit(jax.hessian(density)))
+
+    def log_density(self, theta: FloatArray) -> FloatArray:
+        """Log density up to a constant, shape (...)."""
+        return self._density(theta.reshape(-1, self._dim)).reshape(theta.shape[:-1])
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient of the log density, shape (..., d)."""
+        return self._gradient(theta.reshape(-1, self._dim)).reshape(theta.shape)
+
+    def precision(self, theta: FloatArray) -> FloatArray:
+        """Negative Hessian of the log density at theta (d,), shape (d, d)."""
+        return -self._hessian(theta)
+
+    def check_dim(self, dim: int) -> None:
+        """Accept the dimension it was made for."""
+
+
+class JaxModel(Model):
+    """A model made by :func:`from_jax`; see there for the parameters.
+
+    Rows are stored in chunks of equal size (the last one filled up with copies of the last row, which get weight 0),
+    and one compiled loop runs over the chunks.
+    """
+
+    def __init__(
+        self,
+        log_likelihood: Callable[[Any, Any], Any],
+        data: Any,
+        *,
+        log_prior: Callable[[Any], Any] | NormalPrior | None,
+        init: Any,
+        chunk_size: int | None,
+    ) -> None:
+        jax = import_extra("jax", "jax", "from_jax")
+        if not callable(log_likelihood):
+            raise InputError(f"log_likelihood={show(log_likelihood)} is not a function of (parameters, row).")
+        leaves, self.n_rows = _check_data(jax, data)
+        self._init, unravel, paths = _flatten_init(jax, init)
+        self.dim = len(self._init)
+        self._unravel = unravel
+        self._shapes = paths
+        self.parameter_names = _parameter_names(paths)
+        self.prior = _resolve_prior(jax, log_prior, unravel, self.dim)
+        self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
+        structure = jax.tree_util.tree_structure(data)
+        self._compile(jax, log_likelihood, structure, leaves)
+        self._refuse_broken(log_prior)
+
+    def _compile(self, jax: Any, log_likelihood: Callable[[Any, Any], Any], structure: Any, leaves: list[Any]) -> None:
+        chunks = math.ceil(self.n_rows / self.chunk_size)
+        self._padding = chunks * self.chunk_size - self.n_rows
+        unravel = self._unravel
+
+        def row_log_likelihood(flat: Any, row: Any) -> Any:
+            return log_likelihood(unravel(flat), row)
+
+        def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
+            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
+
+        def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)
+
+        def accumulate(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
+            def total(flat: Any, chunked: Any, weights: Any) -> Any:
+                def add(so_far: Any, chunk: Any) -> Any:
+                    rows, chunk_weights = chunk
+                    return so_far + function(flat, rows, chunk_weights), None
+
+                return jax.lax.scan(add, jax.numpy.zeros(shape), (chunked, weights))[0]
+
+            return total
+
+        def keep_rows(values: Any) -> Any:
+            return values.reshape((-1, *values.shape[2:]))[: self.n_rows]
+
+        each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
+        each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
+        gradient = accumulate(jax.grad(weighted_sum), (self.dim,))
+        hessian = accumulate(jax.hessian(weighted_sum), (self.dim, self.dim))
+        with _x64(jax):
+            padded = [
+                np.concatenate([leaf, np.repeat(leaf[-1:], self._padding, axis=0)]) if self._padding else leaf
+                for leaf in leaves
+            ]
+            chunked = [leaf.reshape((chunks, self.chunk_size, *leaf.shape[1:])) for leaf in padded]
+            self._chunks = jax.tree_util.tree_unflatten(structure, [jax.numpy.asarray(leaf) for leaf in chunked])
+            self._log_likelihood = _Float64(jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each)(flat, rows))))
+            self._gradients = _Float64(
+                jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each_gradient)(flat, rows)))
+            )
+            self._weighted_gradient = _Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
+            self._hessian = _Float64(jax, jax.jit(hessian))
+
+    def _refuse_broken(self, log_prior: Any) -> None:
+        """Run everything once at ``init``: a user's function must fail before the work, and by name."""
+        try:
+            values = self._log_likelihood(self._init, self._chunks)
+            gradients = self._gradients(self._init, self._chunks)
+        except Exception as error:
+            raise InputError(
+                f"log_likelihood failed on the first try ({type(error).__name__}: {error}). It is called as "
+                "log_likelihood(parameters, row) with one row of data and must return a scalar, in JAX operations."
+            ) from error
+        if values.shape != (self.n_rows,):
+            raise InputError(f"log_likelihood returns shape {values.shape[1:]} for one row; it must return a scalar.")
+        bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(gradients).all(axis=1)))
+        if len(bad):
+            raise InputError(
+                f"log_likelihood or its gradient is not finite at init in {len(bad)} row(s), first {bad[:5].tolist()}; "
+                "choose another init or check those rows."
+            )
+        try:
+            prior_gradient = self.prior.gradient(self._init)
+        except Exception as error:
+            raise InputError(
+                f"log_prior={show(log_prior)} failed ({type(error).__name__}: {error}). It is called as "
+                "log_prior(parameters) and must return a scalar, in JAX operations."
+            ) from error
+        if not np.isfinite(prior_gradient).all():
+            raise InputError("the gradient of log_prior is not finite at init; choose another init.")
+
+    @property
+    def initial(self) -> FloatArray:
+        """The flattened ``init``, shape (d,)."""
+        return self._init
+
+    def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
+        """Return draws (chains, draws, d) as one array per leaf of the parameters."""
+        result, offset = {}, 0
+        for name, shape in self._shapes:
+            size = math.prod(shape)
+            result[name] = draws[..., offset : offset + size].reshape(draws.shape[:-1] + shape)
+            offset += size
+        return result
+
+    def parameters(self, theta: FloatArray) -> Any:
+        """Return one theta (d,) as the pytree the log-likelihood takes."""
+        return self._unravel(self.check_theta(theta))
+
+    def log_likelihood(self, theta: FloatArray) -> FloatArray:
+        """Log-likelihood of each row, shape (..., n)."""
+        return self._each(self._log_likelihood, theta, (self.n_rows,))
+
+    def gradients(self, theta: FloatArray) -> FloatArray:
+        """Gradient of each row's log-likelihood, shape (..., n, d)."""
+        return self._each(self._gradients, theta, (self.n_rows, self.dim))
+
+    def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Weighted sum of the rows' gradients, one reverse pass, shape (..., d)."""
+        theta = self.check_theta(theta)
+        batch = np.broadcast_shapes(theta.shape[:-1], weights.shape[:-1])
+        thetas = np.broadcast_to(theta, (*batch, self.dim)).reshape(-1, self.dim)
+        rows = np.broadcast_to(weights, (*batch, self.n_rows)).reshape(-1, self.n_rows)
+        return self._weighted_gradient(thetas, self._chunks, self._chunked(rows)).reshape((*batch, self.dim))
+
+    def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
+        hessian = self._hessian(self.check_theta(theta), self._chunks, self._chunked(weights[None])[0])
+        return -0.5 * (hessian + hessian.T)
+
+    def _each(self, function: _Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        theta = self.check_theta(theta)
+        results = [function(flat, self._chunks) for flat in theta.reshape(-1, self.dim)]
+        return np.stack(results).reshape(theta.shape[:-1] + shape)
+
+    def _chunked(self, weights: FloatArray) -> FloatArray:
+        padded = np.pad(weights, ((0, 0), (0, self._padding)))
+        return padded.reshape(len(weights), -1, self.chunk_size)
+
+
+class _Float64:
+    """A compiled function that is traced and run in float64, and returns NumPy arrays."""
+
+    def __init__(self, jax: Any, function: Callable[..., Any]) -> None:
+        self._jax, self._function = jax, function
+
+    def __call__(self, *arguments: Any) -> FloatArray:
+        with _x64(self._jax):
+            return np.asarray(self._function(*arguments), dtype=np.float64)
+
+
+def _x64(jax: Any) -> Any:
+    """Return a context in which JAX computes in float64, without touching the user's global setting."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return import_extra("jax.experimental", "jax", "from_jax").enable_x64(True)
+
+
+def _check_data(jax: Any, data: Any) -> tuple[list[np.ndarray], int]:
+    leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(data)]
+    if not leaves:
+        raise InputError("data has no arrays; pass an array, or a dict or tuple of arrays with one entry per row.")
+    shapes = [leaf.shape for leaf in leaves]
+    if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
+        raise InputError(
+            f"the arrays in data have shapes {shapes}; all must have the same number of rows (first axis)."
+        )
+    rows = shapes[0][0]
+    if rows < 2:
+        raise InputError(f"data has {rows} row(s); 2 rows or more are needed.")
+    for index, leaf in enumerate(leaves):
+        if leaf.dtype.kind not in "biuf":
+            raise InputError(f"array {index} in data has dtype {leaf.dtype}; only real numbers are allowed.")
+        if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
+            bad = np.unique(np.argwhere(~np.isfinite(leaf))[:, 0])
+            raise InputError(
+                f"array {index} in data has missing or infinite values in {len(bad)} row(s), first {bad[:5].tolist()}; "
+                "drop or impute these rows before fitting."
+            )
+    return [leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf for leaf in leaves], rows
+
+
+def _flatten_init(jax: Any, init: Any) -> tuple[FloatArray, Callable[[Any], Any], list[tuple[str, tuple[int, ...]]]]:
+    """Return the flat init, its inverse, and the name and shape of every leaf."""
+    from jax.flatten_util import ravel_pytree
+
+    with_paths = jax.tree_util.tree_flatten_with_path(init)[0]
+    if not with_paths:
+        raise InputError("init has no arrays; pass the parameters' structure, such as {'slope': 0.0}.")
+    try:
+        arrays = [np.asarray(leaf, dtype=np.float64) for _, leaf in with_paths]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"init={show(init)} holds something that is not a number ({error}).") from error
+    if not all(np.isfinite(array).all() for array in arrays) or not sum(array.size for array in arrays):
+        raise InputError("init must hold at least one number, all finite.")
+    structure = jax.tree_util.tree_structure(init)
+    with _x64(jax):
+        flat, unravel = ravel_pytree(jax.tree_util.tree_unflatten(structure, arrays))
+        initial = np.array(flat, dtype=np.float64)
+    names = [_leaf_name(path) for path, _ in with_paths]
+    return initial, unravel, [(name, array.shape) for name, array in zip(names, arrays, strict=True)]
+
+
+def _leaf_name(path: tuple[Any, ...]) -> str:
+    words = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
+    return ".".join(words) or "theta"
+
+
+def _parameter_names(shapes: list[tuple[str, tuple[int, ...]]]) -> tuple[str, ...]:
+    names: list[str] = []
+    for name, shape in shapes:
+        names += [name + (f"[{','.join(map(str, index))}]" if shape else "") for index in np.ndindex(*shape)]
+    return tuple(names)
+
+
+def _resolve_prior(jax: Any, log_prior: Any, unravel: Callable[[Any], Any], dim: int) -> Prior:
+    if log_prior is None:
+        return FlatPrior()
+    if isinstance(log_prior, NormalPrior):
+        log_prior.check_dim(dim)
+        return log_prior
+    if not callable(log_prior):
+        raise InputError(
+            f"log_prior={show(log_prior)} is not allowed: pass a function, robula.NormalPrior(...) or None."
+        )
+    return JaxPrior(jax, log_prior, unravel, dim)
+
+
+def _chunk_size(chunk_size: int | None, rows: int, dim: int) -> int:
+    if chunk_size is not None:
+        return min(check_count(chunk_size, "chunk_size", 1), rows)
+    return max(1, min(rows, _CHUNK_BYTES // (8 * dim)))

@@ -1,0 +1,1 @@
+"""Fifth stage: run a kernel for many steps and keep the draws."""

@@ -1,0 +1,117 @@
+"""Keep the draws after burn-in, with their statistics, until the end, a divergence or Ctrl-C."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.chain.driver import Escape, Step
+from robula.exceptions import DivergenceError, InterruptedWarning
+from robula.langevin.drift import RobustDrift
+from robula.selectors.selection import Selection
+
+
+class Collected(NamedTuple):
+    """Draws (chains, draws, d), mean row weights (n,), statistics (chains, draws) by name, and whether Ctrl-C came."""
+
+    draws: FloatArray
+    row_weights: FloatArray
+    stats: dict[str, np.ndarray]
+    interrupted: bool
+
+
+class RowWeightAverage:
+    """Average of the chains' row weights over the kept draws.
+
+    A selection that stays the same is added once, with its count: with frozen selections a step must not cost n.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._total: FloatArray = np.zeros(rows)
+        self._added = 0
+        self._pending: tuple[Selection, ...] | None = None
+        self._count = 0
+
+    def add(self, selections: tuple[Selection, ...]) -> None:
+        """Count the selections that one kept draw used."""
+        if selections is not self._pending:
+            self._flush()
+            self._pending = selections
+        self._count += 1
+
+    def _flush(self) -> None:
+        if self._pending is not None:
+            mean = sum((selection.weights for selection in self._pending), np.zeros_like(self._total))
+            self._total += self._count * (mean / len(self._pending))
+            self._added += self._count
+        self._count = 0
+
+    def result(self) -> FloatArray:
+        """Return the average so far, shape (n,)."""
+        self._flush()
+        self._pending = None
+        return np.clip(self._total / max(self._added, 1), 0.0, 1.0)
+
+
+def collect(
+    steps: Iterable[Step], drift: RobustDrift, shape: tuple[int, int, int], rows: int, burn_in: int, thin: int
+) -> Collected:
+    """Run through ``steps`` and keep every ``thin``-th draw after ``burn_in``.
+
+    Parameters
+    ----------
+    shape : (chains, draws, d)
+    rows : int
+        Number of rows n of the data.
+
+    Raises
+    ------
+    DivergenceError
+        With the draws kept until then.
+    KeyboardInterrupt
+        If Ctrl-C comes before the first draw; later it ends the run with a warning and what was drawn.
+    """
+    chains, draws, _ = shape
+    kept = np.empty(shape)
+    stats: dict[str, np.ndarray] = {
+        "drift_norm": np.empty((chains, draws)),
+        "kept_share": np.empty((chains, draws)),
+        "guarded": np.zeros((chains, draws), dtype=bool),
+        "step_size": np.empty((chains, draws)),
+    }
+    weights = RowWeightAverage(rows)
+    done, interrupted = 0, False
+    try:
+        for step in steps:
+            after = step.number - burn_in
+            if after <= 0 or after % thin:
+                continue
+            kept[:, done] = step.theta
+            stats["drift_norm"][:, done] = np.linalg.norm(step.info.drift, axis=1)
+            stats["kept_share"][:, done] = [selection.mean_weight for selection in drift.selections]
+            stats["guarded"][:, done] = drift.guarded
+            stats["step_size"][:, done] = step.size
+            weights.add(drift.selections)
+            done += 1
+    except Escape as escape:
+        raise DivergenceError(
+            step=escape.number,
+            step_size=escape.size,
+            suggested_step_size=escape.size / 4.0,
+            draws=kept[:, :done].copy(),
+            last_state=escape.last,
+            chains=escape.chains,
+        ) from None
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        interrupted = True
+        warnings.warn(
+            f"interrupted: the result holds {done} of {draws} draws per chain.", InterruptedWarning, stacklevel=3
+        )
+    trimmed = {name: values[:, :done] for name, values in stats.items()}
+    return Collected(kept[:, :done], weights.result(), trimmed, interrupted)

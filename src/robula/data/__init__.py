@@ -1,0 +1,1 @@
+"""First stage: user input becomes checked arrays."""

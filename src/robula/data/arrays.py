@@ -1,0 +1,107 @@
+"""Turn user input into finite float64 arrays, or refuse it with the offending rows and columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula._validation import show
+from robula.exceptions import InputError
+
+#: Squares and their sums must stay finite; a larger magnitude is a sentinel, not a measurement.
+LARGEST = 1e100
+
+
+def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
+    """Return a finite (n, d) matrix with n >= ``min_rows`` and d >= 1.
+
+    A one-dimensional input is refused rather than guessed at: it may mean one column or one row.
+    """
+    array = _as_numeric(value, name)
+    if array.ndim != 2:
+        hint = f" Use {name}.reshape(-1, 1) for a single column." if array.ndim == 1 else ""
+        raise InputError(f"{name} has shape {array.shape}; it must be two-dimensional, (rows, columns).{hint}")
+    rows, columns = array.shape
+    if columns == 0:
+        raise InputError(f"{name} has shape {array.shape}: there is no column. Pass at least one.")
+    if rows < min_rows:
+        raise InputError(f"{name} has shape {array.shape}: {min_rows} rows or more are needed, {rows} came.")
+    _refuse_non_finite(array, name, column_names(value))
+    return array
+
+
+def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
+    """Return a finite vector of the given length; a single column is accepted."""
+    array = _as_numeric(value, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (length,):
+        raise InputError(
+            f"{name} has shape {array.shape}, but there are {length} rows: pass one value per row, shape ({length},)."
+        )
+    _refuse_non_finite(array, name, None)
+    return array
+
+
+def column_names(value: ArrayInput) -> tuple[str, ...] | None:
+    """Return a DataFrame's column names as strings, or None for anything without names."""
+    columns = getattr(value, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    return tuple(str(column) for column in columns)
+
+
+def _as_numeric(value: ArrayInput, name: str) -> FloatArray:
+    if value is None:
+        raise InputError(f"{name} is None; pass an array of numbers.")
+    if hasattr(value, "todense") or hasattr(value, "tocsr"):
+        raise InputError(f"{name} is a sparse matrix, which is not supported; pass {name}.toarray().")
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise InputError(
+            f"{name}={show(value)} cannot be read as an array ({error}); pass rows of equal length."
+        ) from error
+    if array.dtype == object:
+        array = _numbers_in_objects(array, name)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} has dtype {array.dtype}; only real numbers are allowed. "
+            "Encode categories as numbers (one column per category) and convert dates first."
+        )
+    return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
+
+
+def _numbers_in_objects(array: np.ndarray, name: str) -> np.ndarray:
+    if any(isinstance(item, str | bytes | complex) for item in array.ravel()):
+        raise InputError(
+            f"{name} holds text or complex numbers; only real numbers are allowed. "
+            "Encode categories as numbers and convert text such as '1.5' first."
+        )
+    try:
+        # None becomes NaN here and is then reported with its row and column.
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{name} holds values that are not real numbers ({error}); pass a numeric array with rows of equal length."
+        ) from error
+
+
+def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | None) -> None:
+    with np.errstate(invalid="ignore"):
+        # NaN fails both comparisons: two cheap passes in the usual case, no temporary.
+        if array.max() <= LARGEST and array.min() >= -LARGEST:
+            return
+        bad = np.argwhere(~(np.abs(array) <= LARGEST))
+    places = []
+    for place in bad[:5]:
+        if array.ndim == 2:
+            column = names[place[1]] if names is not None else str(place[1])
+            places.append(f"row {place[0]}, column {column}")
+        else:
+            places.append(f"row {place[0]}")
+    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    raise InputError(
+        f"{name} has {len(bad)} value(s) missing, infinite or beyond {LARGEST:g}, at {'; '.join(places)}{more}. "
+        "Drop or impute these rows before fitting: they are not outliers to robula, they are unreadable."
+    )

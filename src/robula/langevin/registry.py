@@ -1,0 +1,19 @@
+"""Kernels by name."""
+
+from __future__ import annotations
+
+from robula._validation import check_name
+from robula.exceptions import InputError
+from robula.langevin.base import Kernel
+from robula.langevin.ula import ULA
+
+KERNELS: dict[str, type[Kernel]] = {"ula": ULA}
+
+
+def resolve_kernel(kernel: str | Kernel) -> Kernel:
+    """Return the kernel a name stands for, or the object itself."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise InputError(f"kernel={kernel.__name__} is a class; pass an object: {kernel.__name__}().")
+    return KERNELS[check_name(kernel, "kernel", KERNELS)]()

@@ -1,0 +1,54 @@
+"""Step sizes as a number, a sequence, a function of the step, or from the theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula._validation import check_positive, show
+from robula.exceptions import InputError
+
+StepSize = float | Sequence[float] | Callable[[int], float] | None
+
+
+def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
+    """Return the step size of each of ``steps`` steps, or None if it is to be chosen; refuse it before any work.
+
+    A function is called with k = 1, 2, ..., the paper's eta_k.
+    """
+    if step_size is None:
+        return None
+    if callable(step_size):
+        try:
+            sizes = np.array([float(step_size(k)) for k in range(1, steps + 1)])
+        except Exception as error:
+            raise InputError(
+                f"step_size is a function that failed ({type(error).__name__}: {error}); it is called with k = 1, 2, "
+                "... and must return a positive number."
+            ) from error
+    elif np.ndim(step_size) == 0:
+        return np.full(steps, check_positive(step_size, "step_size", "a step size"))
+    else:
+        try:
+            sizes = np.asarray(step_size, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"step_size={show(step_size)} is not a sequence of numbers ({error}).") from error
+        if sizes.ndim != 1 or len(sizes) < steps:
+            raise InputError(
+                f"step_size has shape {sizes.shape}; the run has burn_in + draws * thin = {steps} steps and needs a "
+                "step size for each. Pass a longer sequence, a number or a function of the step."
+            )
+        sizes = sizes[:steps]
+    wrong = np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))
+    if len(wrong):
+        raise InputError(
+            f"step_size is {sizes[wrong[0]]:g} at step {wrong[0] + 1}; every step size must be a finite number above 0."
+        )
+    return sizes
+
+
+def theorem_step_size(smoothness: float) -> float:
+    """Largest step size that the theorem admits: 1 / L (thm:RULA_conv, eta <= 1 / (n L-bar))."""
+    return 1.0 / smoothness

@@ -1,0 +1,92 @@
+"""What every model offers to the stages after it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula.exceptions import InputError
+from robula.models.priors import Prior
+
+
+class Model(ABC):
+    """One likelihood term per row, and a prior.
+
+    ``theta`` always has shape (..., d), where the leading axes are a batch of chains; every gradient is of the *log*
+    likelihood (the paper's g_i is its negative).
+
+    Attributes
+    ----------
+    n_rows, dim : int
+        Number of rows n and of parameters d.
+    prior : Prior
+    parameter_names : tuple of str
+    """
+
+    #: Whether gradients(theta) = gradients(0) + gradient_shift(theta): the same shift for every row, so that a
+    #: translation-equivariant selection made once is exact for ever.
+    gradients_translate: ClassVar[bool] = False
+
+    n_rows: int
+    dim: int
+    prior: Prior
+    parameter_names: tuple[str, ...]
+
+    @abstractmethod
+    def log_likelihood(self, theta: FloatArray) -> FloatArray:
+        """Log-likelihood of each row, shape (..., n)."""
+
+    @abstractmethod
+    def gradients(self, theta: FloatArray) -> FloatArray:
+        """Gradient of each row's log-likelihood, shape (..., n, d)."""
+
+    @abstractmethod
+    def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Sum of the rows' gradients, each times its weight, without forming the (n, d) matrix.
+
+        The leading axes of ``theta`` (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
+        """
+
+    @abstractmethod
+    def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
+
+    def curvature_bound(self, weights: FloatArray) -> FloatArray | None:
+        """Return a matrix (d, d) that dominates :meth:`curvature` for every theta, or None if there is none."""
+        return None
+
+    def gradient_shift(self, theta: FloatArray) -> FloatArray:
+        """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
+        raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
+
+    @property
+    def initial(self) -> FloatArray:
+        """Where the search for a centre begins and the default start is drawn around, shape (d,); 0 as in the paper."""
+        return np.zeros(self.dim)
+
+    def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
+        """Return draws (chains, draws, d) under the model's own names and shapes; empty where theta is all there is."""
+        return {}
+
+    def check_theta(self, theta: ArrayInput) -> FloatArray:
+        """Return ``theta`` as a float64 array of shape (..., d)."""
+        array = np.asarray(theta, dtype=np.float64)
+        if not array.ndim or array.shape[-1] != self.dim:
+            raise InputError(f"theta has shape {array.shape}; its last axis must have {self.dim} entries.")
+        return array
+
+
+def default_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """Return column names made unique, or "0", "1", ... where there are none."""
+    if names is None:
+        return tuple(str(index) for index in range(dim))
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    return tuple(unique)

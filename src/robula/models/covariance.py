@@ -1,0 +1,91 @@
+"""A positive-definite matrix given as a scalar, a diagonal or in full."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula._validation import show
+from robula.exceptions import InputError
+
+
+class Covariance:
+    """Validated covariance that keeps the cheapest form it was given in.
+
+    Parameters
+    ----------
+    value : float, (d,) or (d, d)
+        Common variance, variances on the diagonal, or a symmetric positive-definite matrix.
+    name : str
+        The argument's name, for messages.
+    """
+
+    def __init__(self, value: ArrayInput, name: str) -> None:
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name}={show(value)} is not numeric ({error}).") from error
+        if array.ndim > 2 or (array.ndim == 2 and array.shape[0] != array.shape[1]) or array.size == 0:
+            raise InputError(
+                f"{name} has shape {array.shape}; pass a variance, a vector of d variances, or a (d, d) matrix."
+            )
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} has missing or infinite entries.")
+        self.value: FloatArray = array
+        self.dim: int | None = array.shape[0] if array.ndim else None
+        if array.ndim == 2:
+            self._factor = _cholesky(array, name)
+            inverse_factor = np.linalg.inv(self._factor)
+            self._precision: FloatArray = inverse_factor.T @ inverse_factor
+        else:
+            if not (array > 0).all():
+                raise InputError(
+                    f"{name} is not positive definite: its smallest variance is {array.min():g}; "
+                    "every variance must be above 0."
+                )
+            self._precision = 1.0 / array
+        if not np.isfinite(self._precision).all():
+            raise InputError(f"{name} is too close to singular to invert; rescale it.")
+
+    def precision_times(self, vectors: FloatArray) -> FloatArray:
+        """Multiply by the inverse covariance along the last axis, shape (..., d) to (..., d)."""
+        if self._precision.ndim == 2:
+            product: FloatArray = vectors @ self._precision
+            return product
+        return vectors * self._precision
+
+    def precision(self, dim: int) -> FloatArray:
+        """Return the inverse covariance as a (dim, dim) matrix."""
+        if self._precision.ndim == 2:
+            return self._precision.copy()
+        return np.diag(np.broadcast_to(self._precision, dim))
+
+    def log_det(self, dim: int) -> float:
+        """Log determinant of the (dim, dim) covariance."""
+        if self._precision.ndim == 2:
+            return 2.0 * float(np.log(np.diag(self._factor)).sum())
+        return float(np.log(np.broadcast_to(self.value, dim)).sum())
+
+    def log_density(self, deviations: FloatArray) -> FloatArray:
+        """Log density of N(0, covariance) at deviations of shape (..., d)."""
+        dim = deviations.shape[-1]
+        squared = np.einsum("...d,...d->...", deviations, self.precision_times(deviations))
+        density: FloatArray = -0.5 * (squared + self.log_det(dim) + dim * math.log(2 * math.pi))
+        return density
+
+
+def _cholesky(matrix: FloatArray, name: str) -> FloatArray:
+    scale = float(np.abs(matrix).max())
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-10 * scale):
+        raise InputError(f"{name} is not symmetric; pass ({name} + {name}.T) / 2 if that is what you mean.")
+    try:
+        factor: FloatArray = np.linalg.cholesky(matrix).astype(np.float64, copy=False)
+        return factor
+    except np.linalg.LinAlgError:
+        smallest = float(np.linalg.eigvalsh(matrix)[0])
+        raise InputError(
+            f"{name} is not positive definite: its smallest eigenvalue is {smallest:.3g}. "
+            "Add a small multiple of the identity, or drop the columns that are combinations of others."
+        ) from None

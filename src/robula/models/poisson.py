@@ -1,0 +1,59 @@
+"""Poisson regression with log link."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from robula._types import ArrayInput, FloatArray
+from robula.data.arrays import as_vector
+from robula.exceptions import InputError
+from robula.models.glm import GeneralizedLinearModel
+from robula.models.priors import Prior, require_proper
+
+# Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
+# needs the direction there.
+_LARGEST_LOG_RATE = 100.0
+
+
+class PoissonModel(GeneralizedLinearModel):
+    """Rows y_i ~ Poisson(exp(x_i' theta)).
+
+    The curvature has no global bound, so the default step size comes from the curvature at a robust centre and the
+    drift is guarded (:mod:`robula.langevin.guard`).
+
+    Parameters
+    ----------
+    X : array-like, shape (n, p)
+    y : array-like, shape (n,)
+        Counts: whole numbers of at least 0.
+    prior : NormalPrior
+        Required: where every count of a group is 0, a flat prior has no posterior.
+    intercept : bool, optional
+        Add a column of ones in front.
+    """
+
+    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
+        super().__init__(X, prior, intercept)
+        require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
+        self.y = as_vector(y, "y", self.n_rows)
+        wrong = np.flatnonzero((self.y < 0) | (self.y != np.floor(self.y)))
+        if len(wrong):
+            raise InputError(
+                f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={self.y[wrong[0]]:g}; "
+                "counts are whole numbers of at least 0."
+            )
+        self._log_factorial = gammaln(self.y + 1.0)
+
+    def _rate(self, eta: FloatArray) -> FloatArray:
+        return np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
+
+    def _score(self, eta: FloatArray) -> FloatArray:
+        return self.y - self._rate(eta)
+
+    def _row_curvature(self, eta: FloatArray) -> FloatArray:
+        return self._rate(eta)
+
+    def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
+        log_likelihood: FloatArray = self.y * eta - self._rate(eta) - self._log_factorial
+        return log_likelihood

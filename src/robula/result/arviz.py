@@ -1,0 +1,60 @@
+"""The only module that knows ArviZ, both 0.x (InferenceData) and 1.x (DataTree)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robula.result.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_arviz(posterior: Posterior) -> Any:
+    """Return the draws, their statistics and the row weights in ArviZ's container.
+
+    Groups: ``posterior`` (the model's own variables, or ``theta`` with the coordinate ``parameter``),
+    ``sample_stats``, and ``constant_data`` with ``row_weights``.
+    """
+    az = _arviz()
+    groups: dict[str, Any] = {
+        "posterior": dict(posterior.variables) or {"theta": posterior.draws},
+        "sample_stats": dict(posterior.stats),
+        "constant_data": {"row_weights": posterior.row_weights},
+    }
+    coords: dict[str, Any] = {"row": np.arange(len(posterior.row_weights))}
+    dims = {"row_weights": ["row"]}
+    if not posterior.variables:
+        coords["parameter"] = list(posterior.parameter_names)
+        dims["theta"] = ["parameter"]
+    if _is_1x(az):
+        return az.from_dict(groups, coords=coords, dims=dims)
+    return az.from_dict(**groups, coords=coords, dims=dims)
+
+
+def summary(posterior: Posterior) -> pd.DataFrame:
+    """ArviZ's summary table, one line a parameter."""
+    table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
+    return table
+
+
+def effective_sample_sizes(draws: np.ndarray) -> np.ndarray:
+    """Effective sample size of the mean of each parameter, draws (chains, draws, d), shape (d,)."""
+    az = _arviz()
+    sizes = az.ess(az.convert_to_dataset({"theta": draws}), method="mean")["theta"]
+    return np.asarray(sizes.to_numpy(), dtype=np.float64).reshape(-1)
+
+
+def _arviz() -> Any:
+    with warnings.catch_warnings():
+        # ArviZ 0.23 announces its own 1.0 at import; a user of robula cannot act on it.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def _is_1x(az: Any) -> bool:
+    return int(az.__version__.split(".")[0]) >= 1

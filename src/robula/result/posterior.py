@@ -1,0 +1,119 @@
+"""The result of a run: draws, row weights, statistics, settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robula._types import FloatArray, IntArray
+from robula.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from the robust posterior and what is known about them.
+
+    Attributes
+    ----------
+    draws : ndarray, shape (chains, draws, d)
+    row_weights : ndarray, shape (n,)
+        In [0, 1]: how much each row counted, averaged over the run. Low means distrusted.
+    parameter_names : tuple of str
+    stats : dict of ndarray, shape (chains, draws)
+        Per kept draw: ``drift_norm``, ``kept_share`` (mean row weight), ``guarded`` (the drift guard cut the step),
+        ``step_size``.
+    settings : dict
+        Everything the run was made with: arguments, step size, curvature, versions.
+    citations : tuple of str
+        BibTeX keys (docs/refs.bib) of the methods used.
+    variables : dict of ndarray, shape (chains, draws, ...)
+        The draws under the names and shapes of the model's own parameters, where it has them (``from_jax``).
+    """
+
+    draws: FloatArray
+    row_weights: FloatArray
+    parameter_names: tuple[str, ...]
+    stats: Mapping[str, np.ndarray] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    citations: tuple[str, ...] = ()
+    variables: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def flat_draws(self) -> FloatArray:
+        """Draws of all chains as one list, shape (chains * draws, d)."""
+        return self.draws.reshape(-1, self.draws.shape[-1])
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Posterior mean, shape (d,)."""
+        mean: FloatArray = self.flat_draws.mean(axis=0)
+        return mean
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Posterior covariance, shape (d, d)."""
+        if len(self.flat_draws) < 2:
+            raise InputError("the covariance needs two draws or more; this posterior has one.")
+        return np.atleast_2d(np.cov(self.flat_draws, rowvar=False))
+
+    def expectation(self, h: Callable[[FloatArray], Any]) -> Any:
+        """Average of ``h(theta)`` over the draws (the paper's q-hat); h takes one theta of shape (d,)."""
+        return np.mean([h(theta) for theta in self.flat_draws], axis=0)
+
+    def distrusted(self, count: int = 10) -> IntArray:
+        """Return the indices of the ``count`` rows that counted least, the least first."""
+        return np.argsort(self.row_weights, kind="stable")[:count]
+
+    def summary(self) -> pd.DataFrame:
+        """One line a parameter: mean, sd, interval, Monte Carlo error, effective sample size, R-hat (ArviZ)."""
+        from robula.result.arviz import summary
+
+        return summary(self)
+
+    def to_arviz(self) -> Any:
+        """Return ArviZ's own container: InferenceData (0.x) or DataTree (1.x)."""
+        from robula.result.arviz import to_arviz
+
+        return to_arviz(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file that :func:`robula.load` reads: arrays and a JSON manifest, no pickle."""
+        from robula.result.storage import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        chains, draws, dim = self.draws.shape
+        rows = len(self.row_weights)
+        settings = self.settings
+        lines = [
+            f"Posterior of {dim} parameter(s) from {rows} rows: {chains} chain(s) of {draws} draws",
+        ]
+        if "contamination" in settings:
+            lines.append(
+                f"  selector {settings['selector']}, contamination {settings['contamination']:g}, "
+                f"kernel {settings['kernel']}, likelihood_rows {settings['likelihood_rows']!r}"
+            )
+        if "step_size" in settings:
+            lines.append(
+                f"  step size {settings['step_size']:.3g} ({settings['step_size_from']}); "
+                f"largest curvature of the trusted rows {settings['smoothness']:.3g}"
+            )
+            inflation = settings.get("variance_inflation")
+            if inflation is not None:
+                lines.append(
+                    f"  discretisation inflates the variance of the stiffest direction {inflation:.2f} times "
+                    "(a smaller step_size lowers this)"
+                )
+        if rows:
+            low = int((self.row_weights < 0.5).sum())
+            lines.append(f"  mean row weight {self.row_weights.mean():.2f}; {low} row(s) below 0.5")
+        return "\n".join(lines)

@@ -1,0 +1,275 @@
+"""The assembly: the only module that wires data, model, selector, kernel, chain and result together."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula._validation import check_contamination, check_count, check_name, check_positive, show
+from robula._version import __version__
+from robula.chain.collector import collect
+from robula.chain.driver import iterate
+from robula.chain.progress import track
+from robula.exceptions import GuardWarning, InputError, StepSizeWarning
+from robula.langevin.base import Kernel
+from robula.langevin.centre import RobustCentre, robust_centre
+from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
+from robula.langevin.guard import drift_limit
+from robula.langevin.registry import resolve_kernel
+from robula.langevin.robust_gradient import robust_gradient
+from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
+from robula.models.base import Model
+from robula.result.posterior import Posterior
+from robula.selectors.base import Selector
+from robula.selectors.registry import resolve_selector
+
+# A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
+_LOST = 1e4
+
+
+def sample(
+    model: Model,
+    *,
+    contamination: float,
+    selector: str | Selector = "recursive",
+    kernel: str | Kernel = "ula",
+    step_size: StepSize = None,
+    likelihood_rows: LikelihoodRows = "n",
+    draws: int = 1000,
+    burn_in: int = 300,
+    chains: int = 4,
+    thin: int = 1,
+    refresh_every: int = 1,
+    start: ArrayInput = None,
+    start_variance: float | None = None,
+    seed: int | np.random.SeedSequence = 0,
+    progress: bool = True,
+) -> Posterior:
+    """Draw from the posterior that the clean rows alone would have given.
+
+    Parameters
+    ----------
+    model : Model
+        ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
+        ``Model``.
+    contamination : float
+        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5).
+    selector : str or Selector, optional
+        Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
+    kernel : str or Kernel, optional
+        "ula" (the paper's), or an object.
+    step_size : float, sequence, function of k = 1, 2, ..., or None, optional
+        None takes the largest the theorem admits, 1 / L, with L the largest curvature of the posterior of the rows
+        that are trusted at a robust centre.
+    likelihood_rows : {"n", "clean", "weights"}, optional
+        How many rows the robust mean stands for: all n (the paper), (1 - contamination) n, or the sum of the row
+        weights.
+    draws, burn_in, chains, thin : int, optional
+        Each chain makes ``burn_in + draws * thin`` steps and keeps ``draws``.
+    refresh_every : int, optional
+        Keep a selection for this many steps; 1 is the paper. Ignored where one selection is exact for ever
+        (``MeanModel``).
+    start : array-like, shape (d,) or (chains, d), optional
+        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``.
+    start_variance : float, optional
+        The paper's beta; None is the theorem's 1 / L.
+    seed : int or SeedSequence, optional
+        The same seed and arguments give the same bits.
+    progress : bool, optional
+        Show a progress bar where there is a terminal or a notebook.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    InputError
+        Before any work, if an argument cannot be used.
+    DivergenceError
+        If a chain diverges; carries the draws so far.
+
+    Examples
+    --------
+    >>> import robula
+    >>> problem = robula.simulate.mean_estimation(n_clean=200, dim=5, contamination=0.1, seed=1)
+    >>> posterior = robula.sample(problem.model, contamination=0.1, draws=100, seed=1)
+    >>> posterior.draws.shape
+    (4, 100, 5)
+    """
+    began = time.perf_counter()
+    if not isinstance(model, Model):
+        raise InputError(
+            f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
+            "PoissonModel or from_jax, or subclass robula.Model."
+        )
+    contamination = check_contamination(contamination)
+    selector = resolve_selector(selector)
+    kernel = resolve_kernel(kernel)
+    check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
+    draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
+    chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
+    refresh_every = check_count(refresh_every, "refresh_every", 1)
+    if start_variance is not None:
+        start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
+    given_start = None if start is None else _check_start(start, chains, model.dim)
+    root = _seed_sequence(seed)
+    steps = burn_in + draws * thin
+    step_sizes = check_step_size(step_size, steps)
+
+    centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
+    _require_curvature(centre)
+    if step_sizes is None:
+        step_sizes = np.full(steps, theorem_step_size(centre.smoothness))
+    else:
+        _warn_if_unstable(step_sizes, centre)
+    rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
+    if start_variance is None:
+        start_variance = 1.0 / centre.smoothness
+    first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
+
+    drift = RobustDrift(
+        model,
+        robust_gradient(model, selector, contamination, refresh_every),
+        likelihood_rows,
+        contamination,
+        limit=None if centre.bounded else drift_limit(centre.smoothness, model.dim),
+    )
+    reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
+    moves = iterate(kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
+    shown = track(moves, steps, "sampling", progress)
+    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin)
+    _warn_if_guarded(collected.stats["guarded"])
+    return Posterior(
+        draws=collected.draws,
+        row_weights=collected.row_weights,
+        parameter_names=model.parameter_names,
+        stats=collected.stats,
+        settings={
+            "model": type(model).__name__,
+            "rows": model.n_rows,
+            "dim": model.dim,
+            "contamination": contamination,
+            "selector": repr(selector),
+            "kernel": repr(kernel),
+            "step_size": float(step_sizes[-1]),
+            "step_size_from": "1 / L of the trusted rows" if step_size is None else "given",
+            "smoothness": centre.smoothness,
+            "strong_convexity": centre.strong_convexity,
+            "variance_inflation": kernel.variance_inflation(float(step_sizes[-1]) * centre.smoothness),
+            "likelihood_rows": likelihood_rows,
+            "draws": draws,
+            "burn_in": burn_in,
+            "chains": chains,
+            "thin": thin,
+            "refresh_every": refresh_every,
+            "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
+            "seed": _seed_record(root),
+            "interrupted": collected.interrupted,
+            "seconds": round(time.perf_counter() - began, 3),
+            "robula": __version__,
+        },
+        citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations, *kernel.citations))),
+        variables=model.variables(collected.draws),
+    )
+
+
+def rob_ula(
+    model: Model,
+    *,
+    contamination: float,
+    draws: int = 1000,
+    burn_in: int = 300,
+    chains: int = 4,
+    seed: int | np.random.SeedSequence = 0,
+    step_size: StepSize = None,
+    start: ArrayInput = None,
+    start_variance: float | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Run the paper's Algorithm 1 (alg:rula) to the letter; its settings never change with robula's defaults.
+
+    The same as :func:`sample` with ``selector="recursive"``, ``kernel="ula"``, ``likelihood_rows="n"``,
+    ``refresh_every=1`` and ``thin=1``.
+    """
+    return sample(
+        model,
+        contamination=contamination,
+        selector="recursive",
+        kernel="ula",
+        likelihood_rows="n",
+        refresh_every=1,
+        thin=1,
+        draws=draws,
+        burn_in=burn_in,
+        chains=chains,
+        seed=seed,
+        step_size=step_size,
+        start=start,
+        start_variance=start_variance,
+        progress=progress,
+    )
+
+
+def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
+    try:
+        array = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"start={show(start)} is not numeric ({error}).") from error
+    if array.shape not in ((dim,), (chains, dim)):
+        raise InputError(f"start has shape {array.shape}; pass ({dim},) for all chains or ({chains}, {dim}).")
+    if not np.isfinite(array).all():
+        raise InputError("start has missing or infinite entries.")
+    return np.array(np.broadcast_to(array, (chains, dim)))
+
+
+def _seed_sequence(seed: Any) -> np.random.SeedSequence:
+    if isinstance(seed, np.random.SeedSequence):
+        # A fresh copy: spawning must not change the caller's object, or a second call would draw other numbers.
+        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+    return np.random.SeedSequence(check_count(seed, "seed", 0))
+
+
+def _seed_record(root: np.random.SeedSequence) -> Any:
+    entropy = root.entropy if isinstance(root.entropy, int) else str(root.entropy)
+    return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
+
+
+def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: float) -> FloatArray:
+    """alg:rula: theta_0 ~ N(0, beta I)."""
+    return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
+
+
+def _require_curvature(centre: RobustCentre) -> None:
+    if not (np.isfinite(centre.smoothness) and centre.smoothness > 0 and np.isfinite(centre.theta).all()):
+        raise InputError(
+            "no centre of the posterior was found: the curvature there is "
+            f"{centre.smoothness:g}. Check the scale of the columns, pass a proper prior, or another init."
+        )
+
+
+def _warn_if_unstable(step_sizes: FloatArray, centre: RobustCentre) -> None:
+    largest = float(step_sizes.max())
+    if largest * centre.smoothness >= 2.0:
+        warnings.warn(
+            f"step_size {largest:.3g} is beyond {2.0 / centre.smoothness:.3g}, where the chain becomes unstable "
+            f"(2 / L, L = {centre.smoothness:.3g} is the largest curvature of the trusted rows). "
+            f"The theorem asks for at most {1.0 / centre.smoothness:.3g}.",
+            StepSizeWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_if_guarded(guarded: np.ndarray) -> None:
+    share = float(guarded.mean()) if guarded.size else 0.0
+    if share > 0.01:
+        warnings.warn(
+            f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
+            "Use a longer burn_in or a start nearer to it.",
+            GuardWarning,
+            stacklevel=3,
+        )

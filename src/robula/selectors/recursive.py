@@ -1,0 +1,164 @@
+"""RobustGradientEstimate, the paper's Algorithm 2 (alg:rge), and the program of Lai, Rao and Vempala it comes from."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula._validation import check_name
+from robula.exceptions import BreakdownWarning
+from robula.selectors.base import RobustMean
+from robula.selectors.lai2016 import lai_ball, lai_window
+from robula.selectors.selection import Part, Selection
+from robula.selectors.truncation import (
+    interval_means,
+    rows_to_keep,
+    shortest_interval,
+    smallest_ball,
+    squared_distances,
+)
+
+_FEW_ROWS = 10
+# A new row counts as inside a ball or an interval up to rounding of its projection.
+_EDGE = 1e-10
+
+
+class _Level(NamedTuple):
+    """One level of the recursion, enough to apply its rule to new rows."""
+
+    centre: FloatArray  # (k,)
+    squared_radius: float
+    top: FloatArray  # (k, ceil(k / 2)), the subspace that is recursed on
+
+
+@dataclass(frozen=True)
+class RecursiveMean(RobustMean):
+    """Robust mean by recursive halving of the space.
+
+    At every level rows far from a robust centre are truncated; the mean of the remaining rows is trusted in the
+    low-variance half of the principal components, where outliers cannot hide a large shift, and the high-variance
+    half is recursed on.
+
+    Parameters
+    ----------
+    variant : {"bhatia2019", "lai2016"}
+        "bhatia2019" is Algorithms 2 and 3 of the Rob-ULA paper: the centre is the coordinate-wise mean over the
+        shortest interval with a (1 - epsilon)^2 share of the rows, and the recursion goes on with the truncated rows.
+        "lai2016" is the published program of Lai, Rao and Vempala: the centre is the coordinate-wise median, and every
+        level starts from all rows again.
+    """
+
+    citations: ClassVar[tuple[str, ...]] = ("bhatia2019", "lai2016")
+
+    variant: Literal["bhatia2019", "lai2016"] = "bhatia2019"
+
+    def __post_init__(self) -> None:
+        check_name(self.variant, "variant", ("bhatia2019", "lai2016"))
+
+    def select(self, points: FloatArray, contamination: float) -> Selection:
+        """Return the selection for points (n, d): one part for each level of the recursion."""
+        rows, dim = points.shape
+        nested = self.variant == "bhatia2019"
+        _warn_if_starved(rows, dim, contamination, nested)
+        points_t = np.ascontiguousarray(points.T)
+        kept = np.arange(rows)  # rows of the data that the current columns of points_t belong to
+        path: FloatArray | None = None  # (d, k), the current subspace in the original coordinates
+        parts: list[Part] = []
+        levels: list[_Level] = []
+        estimate = np.zeros(dim)
+        while len(points_t) > 1:
+            if nested:
+                keep = rows_to_keep(len(kept), contamination)
+                centre = interval_means(points_t, keep)  # alg:ot, a[i]
+                inside, squared_radius = smallest_ball(points_t, centre, keep)  # alg:ot, B(r, a)
+            else:
+                centre, inside, squared_radius = lai_ball(points_t, contamination)
+            truncated = points_t[:, inside]
+            mean = truncated.mean(axis=1)
+            bottom, top = _split(truncated - mean[:, None])  # alg:rge, W and V
+            basis = bottom if path is None else path @ bottom
+            parts.append(Part(_indicator(rows, kept[inside]), basis))
+            estimate += basis @ (bottom.T @ mean)  # alg:rge, the mean of P_W
+            levels.append(_Level(centre, squared_radius, top))
+            path = top if path is None else path @ top
+            if nested:
+                points_t, kept = top.T @ truncated, kept[inside]
+            else:
+                points_t = top.T @ points_t
+        line = points_t[0]
+        if nested:
+            low, high = shortest_interval(line, rows_to_keep(len(line), contamination))
+            chosen = np.flatnonzero((line >= low) & (line <= high))
+        else:
+            chosen, low, high = lai_window(line, contamination)
+        parts.append(Part(_indicator(rows, kept[chosen]), path))
+        middle = line[chosen].mean()
+        estimate += middle if path is None else path[:, 0] * middle
+        rule = _Rule(tuple(levels), (low, high), nested)
+        return Selection(tuple(parts), dim, estimate=estimate, rule=rule)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The balls and the interval of a selection, applied to rows it never saw."""
+
+    levels: tuple[_Level, ...]
+    interval: tuple[float, float]
+    nested: bool
+
+    def __call__(self, points: FloatArray) -> Sequence[FloatArray]:
+        points_t = points.T
+        inside = np.ones(points_t.shape[1], dtype=bool)
+        weights = []
+        for level in self.levels:
+            distances = squared_distances(points_t, level.centre)
+            within = distances <= level.squared_radius * (1.0 + _EDGE)
+            inside = inside & within if self.nested else within
+            weights.append(inside.astype(np.float64))
+            points_t = level.top.T @ points_t
+        low, high = self.interval
+        slack = _EDGE * max(abs(low), abs(high))
+        within = (points_t[0] >= low - slack) & (points_t[0] <= high + slack)
+        weights.append((inside & within if self.nested else within).astype(np.float64))
+        return weights
+
+
+def _split(centred: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal bases of the bottom floor(d/2) and top ceil(d/2) principal components of (d, m) centred points."""
+    _, vectors = np.linalg.eigh(centred @ centred.T)  # ascending order
+    half = len(vectors) // 2
+    return vectors[:, :half], vectors[:, half:]
+
+
+def _indicator(length: int, rows: np.ndarray) -> FloatArray:
+    weights = np.zeros(length)
+    weights[rows] = 1.0
+    return weights
+
+
+def _warn_if_starved(rows: int, dim: int, contamination: float, nested: bool) -> None:
+    """Name the first level that is left with fewer than ten rows."""
+    if contamination == 0.0:
+        return
+    level, left = 1, rows
+    while True:
+        kept = rows_to_keep(left, contamination)
+        if kept < _FEW_ROWS:
+            warnings.warn(
+                f"recursion level {level} ({dim} dimension{'s' * (dim > 1)}) is left with {kept} of {rows} rows after "
+                f"truncation at contamination={contamination:g}: its estimate is close to arbitrary. "
+                "Use more rows, fewer parameters, a smaller contamination, or another selector.",
+                BreakdownWarning,
+                stacklevel=3,
+            )
+            return
+        if dim == 1:
+            return
+        dim, level = math.ceil(dim / 2), level + 1
+        left = kept if nested else rows

@@ -1,0 +1,29 @@
+"""The plain mean: every row counts once, which makes the sampler plain ULA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.models.base import Model
+from robula.selectors.base import RobustMean
+from robula.selectors.selection import Part, Selection
+
+
+@dataclass(frozen=True)
+class SampleMean(RobustMean):
+    """Every row with weight 1, whatever the contamination."""
+
+    def select(self, points: FloatArray, contamination: float) -> Selection:
+        """Return the selection of all rows of points (n, d)."""
+        return _all_rows(*points.shape)
+
+    def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
+        """Return the selection of all rows, without computing a gradient."""
+        return _all_rows(model.n_rows, model.dim)
+
+
+def _all_rows(rows: int, dim: int) -> Selection:
+    return Selection((Part(np.ones(rows)),), dim, rule=lambda new: (np.ones(len(new)),))

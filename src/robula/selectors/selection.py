@@ -1,0 +1,111 @@
+"""A robust mean is a selection of rows (and subspaces), and a selection is linear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that count, in one subspace.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n,)
+        In [0, 1]; the largest is 1.
+    basis : ndarray, shape (d, r), or None
+        Orthonormal columns that span the subspace; None is the whole space.
+    """
+
+    weights: FloatArray
+    basis: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a selector chose: for any points, the estimate is sum over parts of B B' (sum_i w_i g_i / sum_i w_i).
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        Their subspaces are orthogonal and together span the whole space.
+    dim : int
+        Dimension d of the points.
+    estimate : ndarray, shape (d,), or None
+        Mean of the very points the selection was made from, where the selector had it at hand.
+    rule : callable or None
+        Maps new points (m, d) to one weight vector (m,) per part.
+    """
+
+    parts: tuple[Part, ...]
+    dim: int
+    estimate: FloatArray | None = None
+    rule: Callable[[FloatArray], Sequence[FloatArray]] | None = None
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """How much each row counted, shape (n,), in [0, 1]: parts averaged by the rank of their subspace."""
+        total = np.zeros(len(self.parts[0].weights))
+        for part in self.parts:
+            rank = self.dim if part.basis is None else part.basis.shape[1]
+            total += (rank / self.dim) * part.weights
+        return np.minimum(total, 1.0)
+
+    @cached_property
+    def mean_weight(self) -> float:
+        """Average row weight: the share of the rows that counted."""
+        return float(self.weights.mean())
+
+    @cached_property
+    def part_weights(self) -> FloatArray:
+        """Weights of all parts, one row a part, shape (p, n)."""
+        return np.stack([part.weights for part in self.parts])
+
+    @cached_property
+    def part_totals(self) -> FloatArray:
+        """Sum of each part's weights, shape (p,)."""
+        totals: FloatArray = self.part_weights.sum(axis=1)
+        return totals
+
+    def mean(self, points: ArrayInput) -> FloatArray:
+        """Apply the selection to points (n, d), one row for each row it was made from; shape (d,)."""
+        points = self._check(points, len(self.parts[0].weights))
+        return self.combine(self.part_weights @ points)
+
+    def combine(self, weighted_sums: FloatArray) -> FloatArray:
+        """Turn the parts' weighted sums (..., p, d) into estimates (..., d)."""
+        if len(self.parts) == 1 and self.parts[0].basis is None:
+            single: FloatArray = weighted_sums[..., 0, :] / self.part_totals[0]
+            return single
+        estimate = np.zeros((*weighted_sums.shape[:-2], self.dim))
+        for index, part in enumerate(self.parts):
+            mean = weighted_sums[..., index, :] / self.part_totals[index]
+            estimate += mean if part.basis is None else (mean @ part.basis) @ part.basis.T
+        return estimate
+
+    def weights_for(self, new_points: ArrayInput) -> FloatArray:
+        """Apply the same rule to rows that the selector never saw, points (m, d); shape (m,)."""
+        return self.apply(new_points).weights
+
+    def apply(self, new_points: ArrayInput) -> Selection:
+        """Return the selection that the same rule makes of new points (m, d)."""
+        if self.rule is None:
+            raise InputError("this selection carries no rule for new rows; its selector does not offer one.")
+        points = self._check(new_points, None)
+        weights = self.rule(points)
+        parts = tuple(Part(w, part.basis) for w, part in zip(weights, self.parts, strict=True))
+        return Selection(parts, self.dim, rule=self.rule)
+
+    def _check(self, points: ArrayInput, rows: int | None) -> FloatArray:
+        array = np.asarray(points, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.dim or rows not in (None, array.shape[0]):
+            wanted = f"({'m' if rows is None else rows}, {self.dim})"
+            raise InputError(f"points have shape {array.shape}; this selection takes {wanted}.")
+        return array

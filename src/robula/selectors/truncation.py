@@ -1,0 +1,81 @@
+"""Outlier Truncation, the paper's Algorithm 3 (alg:ot).
+
+Points are (d, m) here, one column a row of the data: sorting, the costly part, then runs along contiguous memory.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robula._types import BoolArray, FloatArray
+
+
+def rows_to_keep(rows: int, contamination: float) -> int:
+    """Number of rows in "a (1 - epsilon)^2 fraction" of ``rows``: the ceiling, at least one.
+
+    0.8**2 * 1250 is 800, but 800.0000000000002 in floating point: the small slack keeps the ceiling at 800.
+    """
+    return max(1, math.ceil(rows * (1.0 - contamination) * (1.0 - contamination) - 1e-9))
+
+
+def interval_means(points_t: FloatArray, keep: int) -> FloatArray:
+    """Mean of each coordinate over its shortest interval that holds ``keep`` points (Algorithm 2 at d = 1).
+
+    Of intervals of equal length the lowest is taken, and every point tied with its upper end stays. A tie with the
+    lower end cannot occur: the interval that starts at the tied point would be no longer, and it starts lower.
+
+    Parameters
+    ----------
+    points_t : ndarray, shape (d, m)
+    keep : int
+
+    Returns
+    -------
+    ndarray, shape (d,)
+    """
+    dim, rows = points_t.shape
+    ordered = np.sort(points_t, axis=1)
+    lengths = ordered[:, keep - 1 :] - ordered[:, : rows - keep + 1]
+    start = lengths.argmin(axis=1)
+    stop = start + keep
+    coordinate = np.arange(dim)
+    upper = ordered[coordinate, stop - 1]
+    tied = (stop < rows) & (ordered[coordinate, np.minimum(stop, rows - 1)] == upper)
+    for index in np.flatnonzero(tied):
+        stop[index] = np.searchsorted(ordered[index], upper[index], side="right")
+    # Sums over [start, stop) of every row in one pass; the segments in between are computed and thrown away.
+    edges = np.column_stack([start, stop]) + rows * coordinate[:, None]
+    flat = edges.ravel()
+    sums = np.add.reduceat(ordered.ravel(), flat[:-1] if flat[-1] == ordered.size else flat)[::2]
+    means: FloatArray = sums / (stop - start)
+    return means
+
+
+def shortest_interval(values: FloatArray, keep: int) -> tuple[float, float]:
+    """Ends of the shortest interval that holds ``keep`` of the values (m,), the lowest of equals."""
+    ordered = np.sort(values)
+    start = int((ordered[keep - 1 :] - ordered[: len(ordered) - keep + 1]).argmin())
+    return float(ordered[start]), float(ordered[start + keep - 1])
+
+
+def squared_distances(points_t: FloatArray, centre: FloatArray) -> FloatArray:
+    """Squared distance of each column of (d, m) to the centre (d,), shape (m,).
+
+    Formed elementwise, so that identical rows get bit-identical distances and ties at the edge of a ball stay together.
+    """
+    deviations = points_t - centre[:, None]
+    np.square(deviations, out=deviations)
+    totals: FloatArray = deviations.sum(axis=0)
+    return totals
+
+
+def smallest_ball(points_t: FloatArray, centre: FloatArray, keep: int) -> tuple[BoolArray, float]:
+    """Rows inside the smallest ball around ``centre`` that holds ``keep`` of them, and its squared radius.
+
+    Every row tied at the edge stays.
+    """
+    distances = squared_distances(points_t, centre)
+    squared_radius = float(np.partition(distances, keep - 1)[keep - 1])
+    return distances <= squared_radius, squared_radius
