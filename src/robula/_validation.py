@@ -48,11 +48,26 @@ def check_count(value: object, name: str, minimum: int) -> int:
     return int(value)
 
 
+#: Scales beyond these make squares overflow or vanish; data in such units are to be rescaled.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-20, 1e20
+
+
 def check_positive(value: object, name: str, what: str) -> float:
     """Return a finite, strictly positive float argument."""
     number = _as_float(value)
     if number is None or not (math.isfinite(number) and number > 0):
         raise InputError(f"{name}={show(value)} is not allowed: {what} must be a finite number above 0.")
+    return number
+
+
+def check_scale(value: object, name: str, what: str) -> float:
+    """Return a positive scale whose square and inverse square are harmless."""
+    number = check_positive(value, name, what)
+    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+        raise InputError(
+            f"{name}={show(value)} is outside [{SMALLEST_SCALE:g}, {LARGEST_SCALE:g}]; rescale the data to units of "
+            "ordinary size."
+        )
     return number
 
 

@@ -52,7 +52,7 @@ def clean_posterior_gap(posterior: Posterior, clean_posterior: GaussianPosterior
     dim = posterior.draws.shape[-1]
     if mean.shape != (dim,) or covariance.shape != (dim, dim):
         raise InputError(
-            f"the clean posterior has mean {mean.shape} and covariance {covariance.shape}; the draws have {dim} columns."
+            f"the clean posterior has mean {mean.shape} and covariance {covariance.shape}; the draws have d = {dim}."
         )
     width = math.sqrt(float(np.trace(covariance)))
     shift = float(np.linalg.norm(posterior.mean - mean))

@@ -121,8 +121,7 @@ def sample(
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
-    centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
-    _require_curvature(centre)
+    centre = _find_centre(model, selector, contamination, likelihood_rows)
     if step_sizes is None:
         step_sizes = np.full(steps, theorem_step_size(centre.smoothness))
     else:
@@ -244,12 +243,18 @@ def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: f
     return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
 
 
-def _require_curvature(centre: RobustCentre) -> None:
-    if not (np.isfinite(centre.smoothness) and centre.smoothness > 0 and np.isfinite(centre.theta).all()):
+def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
+        except np.linalg.LinAlgError:
+            centre = None
+    if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
         raise InputError(
-            "no centre of the posterior was found: the curvature there is "
-            f"{centre.smoothness:g}. Check the scale of the columns, pass a proper prior, or another init."
+            "no centre of the posterior was found: its curvature there is not a positive number. "
+            "Bring the columns to ordinary scales, pass a proper prior, or (from_jax) another init."
         )
+    return centre
 
 
 def _warn_if_unstable(step_sizes: FloatArray, centre: RobustCentre) -> None:

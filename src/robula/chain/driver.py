@@ -52,7 +52,11 @@ def iterate(
     # Overflow on the way out is expected, and reported below in words.
     with np.errstate(over="ignore", invalid="ignore"):
         for number, size in enumerate(step_sizes.tolist(), start=1):
-            moved, info = kernel.step(rngs, state, drift, size)
+            try:
+                moved, info = kernel.step(rngs, state, drift, size)
+            except np.linalg.LinAlgError:
+                # A selector met gradients that are no longer numbers.
+                raise Escape(number, size, state.theta, ()) from None
             distance = np.linalg.norm(moved.theta - centre, axis=1)
             escaped = np.flatnonzero(~(distance <= radius))
             if len(escaped):

@@ -8,8 +8,9 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 
-#: Squares and their sums must stay finite; a larger magnitude is a sentinel, not a measurement.
-LARGEST = 1e100
+#: Gradients are products of entries over a variance, and their squares must stay finite; anything larger than this is a
+#: sentinel, not a measurement.
+LARGEST = 1e30
 
 
 def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:

@@ -28,13 +28,15 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
                 f"step_size is a function that failed ({type(error).__name__}: {error}); it is called with k = 1, 2, "
                 "... and must return a positive number."
             ) from error
-    elif np.ndim(step_size) == 0:
-        return np.full(steps, check_positive(step_size, "step_size", "a step size"))
     else:
         try:
             sizes = np.asarray(step_size, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"step_size={show(step_size)} is not a sequence of numbers ({error}).") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"step_size={show(step_size)} is not a number or a sequence of numbers ({error})."
+            ) from error
+        if sizes.ndim == 0:
+            return np.full(steps, check_positive(step_size, "step_size", "a step size"))
         if sizes.ndim != 1 or len(sizes) < steps:
             raise InputError(
                 f"step_size has shape {sizes.shape}; the run has burn_in + draws * thin = {steps} steps and needs a "

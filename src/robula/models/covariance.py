@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula._validation import show
+from robula._validation import LARGEST_SCALE, SMALLEST_SCALE, show
 from robula.exceptions import InputError
 
 
@@ -45,9 +45,10 @@ class Covariance:
                     f"{name} is not positive definite: its smallest variance is {array.min():g}; "
                     "every variance must be above 0."
                 )
-            self._precision = 1.0 / array
-        if not np.isfinite(self._precision).all():
-            raise InputError(f"{name} is too close to singular to invert; rescale it.")
+            with np.errstate(over="ignore"):
+                self._precision = 1.0 / array
+        if not (np.abs(self._precision).max() <= SMALLEST_SCALE**-2 and np.abs(array).max() <= LARGEST_SCALE**2):
+            raise InputError(f"{name} is too large or too close to singular to invert; rescale the data.")
 
     def precision_times(self, vectors: FloatArray) -> FloatArray:
         """Multiply by the inverse covariance along the last axis, shape (..., d) to (..., d)."""

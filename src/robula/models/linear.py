@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula._validation import check_positive
+from robula._validation import check_scale
 from robula.data.arrays import as_vector
 from robula.exceptions import InputError
 from robula.models.gaussian import GaussianPosterior, gaussian_posterior
@@ -39,7 +39,7 @@ class LinearModel(GeneralizedLinearModel):
         prior: Prior | None = None,
         intercept: bool = False,
     ) -> None:
-        self.noise_scale = check_positive(noise_scale, "noise_scale", "the noise's standard deviation")
+        self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation")
         super().__init__(X, prior, intercept)
         self.y = as_vector(y, "y", self.n_rows)
         self._row_curvature_bound = self.noise_scale**-2

@@ -48,7 +48,8 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a posterior written by :meth:`Posterior.save`."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: NumPy leaves the file open when an archive turns out to be broken.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             manifest = json.loads(str(archive["manifest"]))
             arrays = {name: archive[name] for name in archive.files if name != "manifest"}
     except FileNotFoundError:

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples on every run: a red build must be reproducible. Statistical tests fix their seeds for the same
+# reason.
+settings.register_profile("robula", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("robula")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(42)

@@ -1,0 +1,168 @@
+"""Every selector through one contract, and the properties of a robust mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import robula
+
+SELECTORS = {
+    "mean": robula.SampleMean(),
+    "bhatia2019": robula.RecursiveMean(),
+    "lai2016": robula.RecursiveMean(variant="lai2016"),
+}
+ROBUST = ["bhatia2019", "lai2016"]
+#: A coordinate-wise centre depends on the axes, so the recursive means are equivariant to permuting axes only.
+ROTATION_EQUIVARIANT = ["mean"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+
+
+@pytest.fixture(params=list(SELECTORS))
+def selector(request: pytest.FixtureRequest) -> robula.RobustMean:
+    return SELECTORS[request.param]
+
+
+def cloud(seed: int, n: int = 150, d: int = 6, bad: int = 15) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n, d)) * np.linspace(1, 3, d)
+    points[:bad] += rng.uniform(0, 10, d)
+    return points
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 5), (50, 1), (50, 2), (120, 7), (300, 16)])
+def test_selection_is_linear_and_complete(selector, n, d):
+    points = np.random.default_rng(n + d).standard_normal((n, d))
+    selection = selector.select(points, 0.1)
+    bases = [np.eye(d) if part.basis is None else part.basis for part in selection.parts]
+    np.testing.assert_allclose(np.hstack(bases).T @ np.hstack(bases), np.eye(d), atol=1e-10)
+    for part in selection.parts:
+        assert part.weights.shape == (n,)
+        assert part.weights.min() >= 0
+        assert part.weights.max() == 1
+    by_hand = sum(
+        basis @ basis.T @ (part.weights @ points / part.weights.sum())
+        for basis, part in zip(bases, selection.parts, strict=True)
+    )
+    np.testing.assert_allclose(selection.mean(points), by_hand, atol=1e-10)
+    if selection.estimate is not None:
+        np.testing.assert_allclose(selection.estimate, by_hand, atol=1e-10)
+    np.testing.assert_allclose(robula.robust_mean(points, 0.1, selector), by_hand, atol=1e-10)
+    shares = sum(basis.shape[1] / d * part.weights for basis, part in zip(bases, selection.parts, strict=True))
+    np.testing.assert_allclose(selection.weights, shares, atol=1e-12)
+
+
+def test_rule_gives_the_rows_it_was_made_from_their_own_weights(selector):
+    points = cloud(0)
+    selection = selector.select(points, 0.1)
+    np.testing.assert_array_equal(selection.weights_for(points), selection.weights)
+
+
+def test_rule_distrusts_far_new_rows(selector):
+    points = cloud(1)
+    new = np.stack([points[20:].mean(axis=0), np.full(points.shape[1], 1e4)])
+    weights = selector.select(points, 0.1).weights_for(new)
+    assert weights.shape == (2,)
+    assert weights[1] == (1.0 if isinstance(selector, robula.SampleMean) else 0.0)
+    assert weights[0] >= 0.5
+
+
+def test_selection_refuses_points_of_another_shape(selector):
+    selection = selector.select(cloud(0), 0.1)
+    with pytest.raises(robula.InputError, match="shape"):
+        selection.mean(np.zeros((3, 6)))
+    with pytest.raises(robula.InputError, match="shape"):
+        selection.weights_for(np.zeros((3, 5)))
+
+
+def test_zero_contamination_is_the_plain_mean(selector):
+    points = cloud(2)
+    selection = selector.select(points, 0.0)
+    np.testing.assert_allclose(selection.mean(points), points.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(selection.weights, 1.0)
+
+
+@given(seed=st.integers(0, 10**6), shift=st.floats(-100, 100), scale=st.floats(0.01, 100))
+@pytest.mark.parametrize("name", list(SELECTORS))
+def test_translation_and_scale_equivariance(name, seed, shift, scale):
+    points = cloud(seed % 50, n=60, d=5, bad=6)
+    before = robula.robust_mean(points, 0.1, SELECTORS[name])
+    after = robula.robust_mean(scale * points + shift, 0.1, SELECTORS[name])
+    np.testing.assert_allclose(after, scale * before + shift, atol=1e-8 * max(1.0, scale, abs(shift)))
+
+
+@given(seed=st.integers(0, 10**6))
+@pytest.mark.parametrize("name", list(SELECTORS))
+def test_row_and_column_order_do_not_matter(name, seed):
+    rng = np.random.default_rng(seed)
+    points = cloud(seed % 50, n=60, d=5, bad=6)
+    rows, columns = rng.permutation(60), rng.permutation(5)
+    selection = SELECTORS[name].select(points, 0.1)
+    moved = SELECTORS[name].select(points[rows][:, columns], 0.1)
+    np.testing.assert_allclose(moved.mean(points[rows][:, columns]), selection.mean(points)[columns], atol=1e-9)
+    np.testing.assert_allclose(moved.weights, selection.weights[rows], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ROTATION_EQUIVARIANT)
+def test_rotation_equivariance(name, rng):
+    points = cloud(3)
+    rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    np.testing.assert_allclose(
+        robula.robust_mean(points @ rotation, 0.1, SELECTORS[name]),
+        robula.robust_mean(points, 0.1, SELECTORS[name]) @ rotation,
+        atol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("name", list(SELECTORS))
+def test_clean_anisotropic_sample_is_not_shrunk(name):
+    """Half of the coordinates with sd 10; dividing by n instead of the sum of weights would give 0.4 here, not 1."""
+    rng = np.random.default_rng(0)
+    scales = np.array([1.0] * 8 + [10.0] * 8)
+    points = 1.0 + scales * rng.standard_normal((20_000, 16))
+    estimate = robula.robust_mean(points, 0.1, SELECTORS[name])
+    # The standard error is scale / sqrt(n) and at most 1.5 times that after truncation; 6 of them.
+    np.testing.assert_allclose(estimate[:8], 1.0, atol=6 * 1.5 / np.sqrt(20_000))
+
+
+@pytest.mark.parametrize("name", ROBUST)
+@pytest.mark.parametrize("distance", [1e2, 1e6, 1e12])
+def test_far_rows_do_not_move_the_estimate(name, distance):
+    points = cloud(4, bad=0)
+    far = points.copy()
+    far[:15] = distance
+    moved = robula.robust_mean(far, 0.15, SELECTORS[name])
+    assert np.abs(moved - points[15:].mean(axis=0)).max() < 1.0
+
+
+@pytest.mark.parametrize("name", ROBUST)
+def test_close_to_the_inliers_only_mean(name):
+    """Paper's mean shift, d = 20: the error stays a small multiple of the oracle's."""
+    problem = robula.simulate.mean_estimation(n_clean=1000, dim=20, contamination=0.1, seed=5)
+    oracle = problem.model.z[~problem.outlier_mask].mean(axis=0)
+    estimate = robula.robust_mean(problem.model.z, 0.1, SELECTORS[name])
+    assert np.linalg.norm(estimate - oracle) < 0.35
+    assert np.linalg.norm(problem.model.z.mean(axis=0) - oracle) > 2.0
+
+
+def test_degenerate_points_work(selector):
+    np.testing.assert_allclose(robula.robust_mean(np.ones((20, 4)), 0.2, selector), 1.0)
+    constant_column = np.column_stack([np.ones(30), np.random.default_rng(0).standard_normal((30, 2))])
+    assert robula.robust_mean(constant_column, 0.2, selector)[0] == pytest.approx(1.0)
+    duplicated = np.repeat(np.random.default_rng(1).standard_normal((40, 1)), 5, axis=1)
+    estimate = robula.robust_mean(duplicated, 0.2, selector)
+    np.testing.assert_allclose(estimate, estimate[0], atol=1e-8)
+
+
+def test_starved_levels_are_named():
+    points = np.random.default_rng(0).standard_normal((40, 16))
+    with pytest.warns(robula.BreakdownWarning, match=r"recursion level 5 \(1 dimension\) is left with 8 of 40 rows"):
+        robula.RecursiveMean().select(points, 0.16)
+
+
+def test_unknown_variant_suggests_the_nearest():
+    with pytest.raises(robula.InputError, match="bhatia2019"):
+        robula.RecursiveMean(variant="bhatia")
