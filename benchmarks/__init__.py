@@ -1,0 +1,1 @@
+"""Commands that measure speed and accuracy and print or write a table."""
