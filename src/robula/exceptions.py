@@ -24,6 +24,10 @@ class MissingExtraError(RobulaError, ImportError):
     """An optional dependency is not installed; the message has the install command."""
 
 
+class DatasetUnavailableError(RobulaError, OSError):
+    """A data set is neither here nor to be had; the message has the remedies."""
+
+
 @dataclass
 class DivergenceError(RobulaError, ArithmeticError):
     """A chain left every plausible region, or stopped being a number.

@@ -10,10 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from robula._version import __version__
+from robula.cli.reproduce import datasets, reproduce
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="The posterior you would have got without the bad rows."
 )
+
+app.command()(reproduce)
+app.command()(datasets)
 
 
 def _show_version(wanted: bool) -> None:

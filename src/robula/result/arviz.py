@@ -48,6 +48,13 @@ def effective_sample_sizes(draws: np.ndarray) -> np.ndarray:
     return np.asarray(sizes.to_numpy(), dtype=np.float64).reshape(-1)
 
 
+def r_hats(draws: np.ndarray) -> np.ndarray:
+    """Rank-normalised split R-hat of each parameter, draws (chains, draws, d), shape (d,)."""
+    az = _arviz()
+    values = az.rhat(az.convert_to_dataset({"theta": draws}))["theta"]
+    return np.asarray(values.to_numpy(), dtype=np.float64).reshape(-1)
+
+
 def _arviz() -> Any:
     with warnings.catch_warnings():
         # ArviZ 0.23 announces its own 1.0 at import; a user of robula cannot act on it.

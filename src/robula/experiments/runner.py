@@ -1,0 +1,123 @@
+"""Run independent jobs on all cores, keep each finished one in a file, resume after a kill.
+
+A job's result is written to a temporary file and renamed, so a file is whole or absent whatever happens to the
+process. Every job runs in a worker with one BLAS thread, also when there is a single worker: the numbers do not
+depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from robula.chain.progress import track
+from robula.exceptions import BreakdownWarning, RobulaError
+from robula.experiments.jobs import Job, Outcome
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, resume: bool, progress: bool) -> list[Outcome]:
+    """Run the jobs and return their outcomes in the order of ``jobs``.
+
+    Parameters
+    ----------
+    folder : Path
+        Where finished jobs are kept, one JSON file each.
+    resume : bool
+        Take finished jobs from the folder instead of running them again; otherwise the folder's files of these jobs
+        go first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for leftover in folder.glob("*.part"):
+        leftover.unlink()
+    paths = {job.key: folder / f"{job.key}.json" for job in jobs}
+    if not resume:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+    # Longest first, so that the last worker does not end alone with a big one.
+    missing = [job for job in {job.key: job for job in jobs}.values() if not paths[job.key].exists()]
+    missing.sort(key=_expected_cost, reverse=True)
+    for job, outcome in track(_finished(missing, workers), len(missing), "experiments", progress):
+        _write(paths[job.key], outcome)
+    return [json.loads(paths[job.key].read_text()) for job in jobs]
+
+
+def _finished(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
+    if not jobs:
+        return
+    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    context = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
+            futures = {pool.submit(_work, job): job for job in jobs}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _start_worker() -> None:
+    """Leave when the parent is gone: a killed run must not leave workers behind."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(job: Job) -> Outcome:
+    from robula.experiments.registry import WORK
+
+    # Small n with large d is part of the sweeps; the recursion's own warning would be printed by every worker.
+    warnings.simplefilter("ignore", BreakdownWarning)
+    try:
+        return job.run(WORK)
+    except RobulaError as error:
+        raise RuntimeError(f"job {job.key} failed: {error}") from error
+
+
+def _write(path: Path, outcome: Outcome) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+    with os.fdopen(handle, "w") as file:
+        json.dump(outcome, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _expected_cost(job: Job) -> float:
+    """Order of magnitude of a job's work; only the order of the jobs depends on it."""
+    parameters = job.parameters
+    rows = parameters.get("n_clean", 0) / (1.0 - parameters.get("contamination", 0.0))
+    if job.kind == "regression":
+        return float(rows * parameters["dim"] + 20 * parameters["dim"] ** 2)
+    if job.kind == "logistic":
+        return {"phishing": 1e9, "astro": 1e7}.get(parameters["dataset"], 1e5)
+    return 1.0
+
+
+def tidy(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
+    """Return the table rows of all outcomes, in order."""
+    return [row for outcome in outcomes for row in outcome["rows"]]
