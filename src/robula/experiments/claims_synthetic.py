@@ -164,7 +164,7 @@ def beyond_the_figures(figure: str, table: pd.DataFrame, default: dict[str, Any]
         Claim(
             figure,
             "(not in the paper) the draws are those of the clean posterior",
-            "Rob-ULA's bias at most 0.25 widths and its spread within 0.1 of 1, up to 2 Monte Carlo errors, at the default",
+            "Rob-ULA's bias at most 0.25 widths and spread within 0.1 of 1, up to 2 Monte Carlo errors, at the default",
             verdict(passed, 2),
             "; ".join(parts),
         )
