@@ -49,9 +49,9 @@ def main() -> None:
     options = parser.parse_args()
 
     n_clean = round(options.rows * (1 - options.contamination))
-    model = robula.simulate.linear_regression(n_clean, options.dim, options.contamination, seed=0).model
-    # At the truth, near which a chain spends its time.
-    theta = model.gaussian_posterior().mean
+    problem = robula.simulate.linear_regression(n_clean, options.dim, options.contamination, seed=0)
+    # In the middle of the clean posterior, where a chain spends its time.
+    model, theta = problem.model, problem.clean_posterior.mean
     selector = robula.RecursiveMean()
     rng = np.random.default_rng(0)
     sizes = levels(model.n_rows, model.dim, options.contamination)

@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "robula"
 STAGES = ["data", "models", "selectors", "langevin", "chain", "result", "report"]
 #: Modules any stage may use.
-SHARED = {"_types", "_validation", "_optional", "_version", "exceptions", "theory"}
+SHARED = {"_warn", "_types", "_validation", "_optional", "_version", "exceptions", "theory"}
 #: Side packages: they import the core, the core never imports them.
 SIDE = {"__main__", "adapters", "simulate", "metrics", "experiments", "cli", "datasets", "sklearn", "distributed"}
 OPTIONAL = {"jax", "numpyro", "pymc", "dask", "blackjax"}
@@ -36,7 +36,10 @@ def part_of(path: Path) -> str:
 
 
 def robula_parts(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in imports(path) if name.startswith("robula.")}
+    names = imports(path)
+    if path != SOURCE / "__init__.py":
+        assert "robula" not in names, f"{path}: import from the module itself, not from the package"
+    return {name.split(".")[1] for name in names if name.startswith("robula.")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

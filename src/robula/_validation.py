@@ -37,14 +37,16 @@ def check_contamination(contamination: object) -> float:
     return value
 
 
-def check_count(value: object, name: str, minimum: int) -> int:
-    """Return an integer argument that must be at least ``minimum``."""
+def check_count(value: object, name: str, minimum: int, maximum: int | None = 10**12) -> int:
+    """Return an integer argument between ``minimum`` and ``maximum``; None is no upper limit (seeds)."""
     if (
         isinstance(value, bool | np.bool_)
         or not isinstance(value, numbers.Integral)
-        or not minimum <= int(value) <= 2**53
+        or int(value) < minimum
+        or (maximum is not None and int(value) > maximum)
     ):
-        raise InputError(f"{name}={show(value)} is not allowed: pass a whole number of at least {minimum}.")
+        limit = "" if maximum is None else f" and at most {maximum:g}"
+        raise InputError(f"{name}={show(value)} is not allowed: pass a whole number of at least {minimum}{limit}.")
     return int(value)
 
 

@@ -28,7 +28,7 @@ class DatasetUnavailableError(RobulaError, OSError):
     """A data set is neither here nor to be had; the message has the remedies."""
 
 
-@dataclass
+@dataclass(eq=False)
 class DivergenceError(RobulaError, ArithmeticError):
     """A chain left every plausible region, or stopped being a number.
 

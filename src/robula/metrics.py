@@ -9,6 +9,7 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
+from robula.data.arrays import as_vector
 from robula.exceptions import InputError
 from robula.models.gaussian import GaussianPosterior
 from robula.result.arviz import effective_sample_sizes
@@ -101,8 +102,6 @@ def interval_coverage(posterior: Posterior, truth: ArrayInput, level: float = 0.
     level = check_positive(level, "level", "the level of an interval")
     if level >= 1.0:
         raise InputError(f"level={show(level)} is not allowed: pass a number between 0 and 1, such as 0.9.")
-    target = np.asarray(truth, dtype=np.float64)
-    if target.shape != posterior.mean.shape:
-        raise InputError(f"truth has shape {target.shape}; the posterior has {posterior.mean.shape[0]} parameters.")
+    target = as_vector(truth, "truth", posterior.mean.shape[0])
     low, high = np.quantile(posterior.flat_draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return float(((low <= target) & (target <= high)).mean())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,12 @@ import numpy as np
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
+from robula._warn import warn
 from robula.chain.collector import collect
 from robula.chain.driver import iterate
 from robula.chain.progress import track
-from robula.exceptions import GuardWarning, InputError, StepSizeWarning
+from robula.data.arrays import as_numbers
+from robula.exceptions import BreakdownWarning, GuardWarning, InputError, StepSizeWarning
 from robula.langevin.base import Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
@@ -29,6 +30,8 @@ from robula.selectors.registry import resolve_selector
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
+# 128 GiB of draws: a slip of the pen, not a plan.
+_MOST_NUMBERS = 2**34
 
 
 def sample(
@@ -118,11 +121,18 @@ def sample(
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else _check_start(start, chains, model.dim)
     root = _seed_sequence(seed)
+    if chains * draws * model.dim > _MOST_NUMBERS:
+        raise InputError(
+            f"chains * draws * parameters = {chains * draws * model.dim:.3g} numbers do not fit in memory; "
+            "keep fewer draws with thin=."
+        )
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
     centre = _find_centre(model, selector, contamination, likelihood_rows)
+    _warn_if_uninformed(model, centre)
     if step_sizes is None:
+        _require_data_curvature(centre)
         step_sizes = np.full(steps, theorem_step_size(centre.smoothness))
     else:
         _warn_if_unstable(step_sizes, centre)
@@ -141,7 +151,7 @@ def sample(
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
     moves = iterate(kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
     shown = track(moves, steps, "sampling", progress)
-    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin)
+    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, 1.0 / centre.smoothness)
     _warn_if_guarded(collected.stats["guarded"])
     return Posterior(
         draws=collected.draws,
@@ -215,10 +225,7 @@ def rob_ula(
 
 
 def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
-    try:
-        array = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"start={show(start)} is not numeric ({error}).") from error
+    array = as_numbers(start, "start")
     if array.shape not in ((dim,), (chains, dim)):
         raise InputError(f"start has shape {array.shape}; pass ({dim},) for all chains or ({chains}, {dim}).")
     if not np.isfinite(array).all():
@@ -230,7 +237,7 @@ def _seed_sequence(seed: Any) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         # A fresh copy: spawning must not change the caller's object, or a second call would draw other numbers.
         return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
-    return np.random.SeedSequence(check_count(seed, "seed", 0))
+    return np.random.SeedSequence(check_count(seed, "seed", 0, maximum=None))
 
 
 def _seed_record(root: np.random.SeedSequence) -> Any:
@@ -257,24 +264,42 @@ def _find_centre(model: Model, selector: Selector, contamination: float, likelih
     return centre
 
 
+def _require_data_curvature(centre: RobustCentre) -> None:
+    if not centre.bounded and centre.data_curvature <= 1e-6 * centre.smoothness:
+        raise InputError(
+            "the log-likelihood has no curvature at the centre (is it piecewise linear?), so no step size follows. "
+            "Pass step_size=."
+        )
+
+
+def _warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
+    """Tell when a direction that the data inform is left to the prior by the rows that are trusted."""
+    if centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
+        heaviest = int(np.abs(centre.weakest_direction).argmax())
+        warn(
+            f"the trusted rows say almost nothing about parameter {model.parameter_names[heaviest]!r} (or a "
+            "combination with it), although all rows together do: the rows that carry it are distrusted as a group, as "
+            "happens with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
+            BreakdownWarning,
+        )
+
+
 def _warn_if_unstable(step_sizes: FloatArray, centre: RobustCentre) -> None:
     largest = float(step_sizes.max())
     if largest * centre.smoothness >= 2.0:
-        warnings.warn(
+        warn(
             f"step_size {largest:.3g} is beyond {2.0 / centre.smoothness:.3g}, where the chain becomes unstable "
             f"(2 / L, L = {centre.smoothness:.3g} is the largest curvature of the trusted rows). "
             f"The theorem asks for at most {1.0 / centre.smoothness:.3g}.",
             StepSizeWarning,
-            stacklevel=3,
         )
 
 
 def _warn_if_guarded(guarded: np.ndarray) -> None:
     share = float(guarded.mean()) if guarded.size else 0.0
     if share > 0.01:
-        warnings.warn(
+        warn(
             f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
             "Use a longer burn_in or a start nearer to it.",
             GuardWarning,
-            stacklevel=3,
         )

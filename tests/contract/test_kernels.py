@@ -83,7 +83,7 @@ def test_the_variance_check_catches_a_wrong_noise_scale():
         assert_variance(values, LAWS["ula"](7.0, 0.5 / 7.0))
 
 
-def test_the_variance_check_catches_one_percent_of_step_size():
+def test_the_variance_check_catches_ten_percent_of_step_size():
     """Sensitivity: a kernel that silently used 1.1 h would be noticed at h k = 1."""
     values = stationary_values(resolve_kernel("ula"), 7.0, 1.1 / 7.0)
     with pytest.raises(AssertionError, match="variance off"):

@@ -41,14 +41,14 @@ junk = st.one_of(
 contaminations = st.one_of(st.floats(0, 0.499), junk)
 
 
-def survives(call) -> None:
-    """Run a call: a result, a documented exception, and no other; no warning but robula's own."""
+def survives(call, allowed=ALLOWED) -> None:
+    """Run a call: a result, an allowed exception, and no other; no warning but robula's own."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", robula.RobulaWarning)
         try:
             result = call()
-        except ALLOWED as error:
+        except allowed as error:
             refused = str(error)
         else:
             refused = None
@@ -110,7 +110,7 @@ SOUND = robula.LinearModel(
     prior=robula.NormalPrior(0.0, 1.0),
 )
 small_counts = st.integers(1, 4)
-wrong_counts = st.one_of(st.integers(-2, 0), junk.filter(lambda value: not (isinstance(value, int) and value > 100)))
+wrong_counts = st.one_of(st.integers(-2, 0), junk)
 VALID = {
     "contamination": st.floats(0, 0.499),
     "selector": st.sampled_from(["recursive", "mean", robula.RecursiveMean("lai2016")]),
@@ -141,7 +141,8 @@ WRONG = {
     wrong=st.one_of(st.just({}), *[st.fixed_dictionaries({name: strategy}) for name, strategy in WRONG.items()]),
 )
 def test_sample_arguments(valid, wrong):
-    survives(lambda: robula.sample(SOUND, **{**valid, **wrong}))
+    # Valid arguments may diverge (a huge step size) but may not be refused.
+    survives(lambda: robula.sample(SOUND, **{**valid, **wrong}), ALLOWED if wrong else robula.DivergenceError)
 
 
 @settings(max_examples=150)

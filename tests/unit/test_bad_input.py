@@ -49,6 +49,19 @@ REFUSED_MODELS = {
         "mixes",
     ),
     "nan label": (lambda: robula.LogisticModel(X, [0.0, np.nan] * 10, prior=PRIOR), r"rows \[1, 3"),
+    "nan label among objects": (
+        lambda: robula.LogisticModel(X, np.array([1, np.nan] * 10, dtype=object), prior=PRIOR),
+        r"rows \[1, 3",
+    ),
+    "missing label of pandas": (lambda: robula.LogisticModel(X, pd.Series([True, None] * 10), prior=PRIOR), "missing"),
+    "pandas NA names its place": (
+        lambda: robula.MeanModel(pd.DataFrame({"a": [1, 2, 3], "b": pd.array([1, None, 3], dtype="Int64")})),
+        "row 1, column b",
+    ),
+    "masked value names its place": (lambda: robula.MeanModel(np.ma.masked_equal(np.eye(3), 0.0)), "row 0, column 1"),
+    "huge integer": (lambda: robula.NormalPrior(10**400, 1.0), "prior mean"),
+    "prior of text": (lambda: robula.NormalPrior("0", "1"), "only real numbers"),
+    "complex prior": (lambda: robula.NormalPrior(0.0, 1j), "only real numbers"),
     "flat logistic": (lambda: robula.LogisticModel(X, np.arange(20) % 2), "needs a proper prior"),
     "flat poisson": (lambda: robula.PoissonModel(X, np.arange(20)), "needs a proper prior"),
     "negative count": (lambda: robula.PoissonModel(X, np.arange(20) - 1, prior=PRIOR), r"y\[0\]=-1"),
@@ -118,6 +131,8 @@ REFUSED_CALLS = {
     "seed negative": (dict(seed=-1), "seed=-1"),
     "seed text": (dict(seed="a"), "seed='a'"),
     "start of another shape": (dict(start=np.zeros(2)), r"start has shape \(2,\)"),
+    "start huge": (dict(start=[10**400, 0, 0]), "start"),
+    "more draws than memory": (dict(draws=10**12), "do not fit in memory"),
     "start nan": (dict(start=[np.nan, 0, 0]), "start has missing"),
     "start variance": (dict(start_variance=0), "start_variance=0"),
 }
@@ -146,6 +161,20 @@ def test_robust_mean_refuses():
         robula.robust_mean([1.0, 2.0], 0.1)
     with pytest.raises(robula.InputError, match=r"\[0, 0.5\)"):
         robula.robust_mean(X, 0.6)
+
+
+def test_rows_that_do_not_determine_the_parameters_have_no_exact_posterior():
+    model = robula.LinearModel(X, Y, noise_scale=1.0)
+    with pytest.raises(robula.InputError, match="improper"):
+        model.gaussian_posterior(np.eye(20)[0])
+
+
+def test_selecting_directly_is_checked_too():
+    assert robula.RecursiveMean().select(X.tolist(), 0.1).weights.shape == (20,)
+    with pytest.raises(robula.InputError, match="contamination"):
+        robula.RecursiveMean().select(X, 0.99)
+    with pytest.raises(robula.InputError, match="points"):
+        robula.RecursiveMean().select(X[0], 0.1)
 
 
 def test_a_duplicated_or_constant_column_works_with_a_proper_prior():

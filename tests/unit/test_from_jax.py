@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,58 @@ def test_memory_is_bounded_by_the_chunk():
         ).compile()
     analysis = compiled.memory_analysis()
     assert analysis.temp_size_in_bytes < 8e6
+
+
+def test_curvature_memory_is_bounded_by_default():
+    """A small network with 420 parameters and 20,000 rows: all Hessian columns at once would take gigabytes."""
+    import jax
+
+    def log_likelihood(p, row):
+        hidden = jnp.tanh(row @ p["a"])
+        return -0.5 * (hidden @ p["b"]) ** 2
+
+    init = {"a": 0.1 * np.ones((20, 20)), "b": 0.1 * np.ones(20)}
+    rows = RNG.standard_normal((20_000, 20))
+    model = robula.from_jax(log_likelihood, rows, log_prior=robula.NormalPrior(0.0, 1.0), init=init)
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        lowered = model._hessian._function.lower(model.initial, model._chunks, model._chunked(np.ones((1, 20_000)))[0])
+    assert lowered.compile().memory_analysis().temp_size_in_bytes < 500e6
+
+
+def test_a_likelihood_without_forward_mode_works():
+    """Custom reverse rules, as ODE solvers have them, know no forward mode."""
+    import jax
+
+    @jax.custom_vjp
+    def square(x):
+        return x**2
+
+    square.defvjp(lambda x: (x**2, x), lambda x, g: (2 * x * g,))
+    model = robula.from_jax(lambda t, r: -0.5 * square(r - t), Y, log_prior=robula.NormalPrior(0.0, 1.0), init=0.0)
+    posterior = robula.sample(model, contamination=0.0, draws=20)
+    assert np.isfinite(posterior.draws).all()
+
+
+def test_a_piecewise_linear_likelihood_asks_for_a_step_size():
+    model = robula.from_jax(lambda t, r: -jnp.abs(r - t), Y, log_prior=robula.NormalPrior(0.0, 100.0), init=0.0)
+    with pytest.raises(robula.InputError, match="no curvature"):
+        robula.sample(model, contamination=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", robula.RobulaWarning)
+        assert robula.sample(model, contamination=0.1, step_size=1e-3, draws=10).draws.shape == (4, 10, 1)
+
+
+def test_names_that_clash_are_told_apart():
+    init = {"a": {"b": 0.0}, "a.b": 0.0, "chain": 0.0, "row_weights": 0.0}
+
+    def log_likelihood(p, row):
+        return -0.5 * (row - p["a"]["b"] - p["a.b"] - p["chain"] - p["row_weights"]) ** 2
+
+    model = robula.from_jax(log_likelihood, Y, log_prior=robula.NormalPrior(0.0, 1.0), init=init)
+    assert len(set(model.parameter_names)) == 4
+    table = robula.sample(model, contamination=0.0, draws=20).summary()
+    assert list(table.index) == ["a.b", "a.b.2", "chain.2", "row_weights.2"]
+    assert model.parameters(np.zeros(4))["a.b"].dtype == np.float64
 
 
 def test_jaxs_own_precision_is_left_alone():
@@ -111,6 +165,7 @@ REFUSED = {
     "no data": (lambda: robula.from_jax(good, {}, init=0.0), "no arrays"),
     "one row": (lambda: robula.from_jax(good, Y[:1], init=0.0), "2 rows or more"),
     "rows disagree": (lambda: robula.from_jax(good, (Y, Y[:-1]), init=0.0), "same number of rows"),
+    "keys of several types": (lambda: robula.from_jax(good, Y, init={1: 0.0, "a": 0.0}), "one type"),
     "no parameters": (lambda: robula.from_jax(good, Y, init={}), "init has no arrays"),
     "text in init": (lambda: robula.from_jax(good, Y, init="a"), "not a number"),
     "nan in init": (lambda: robula.from_jax(good, Y, init=np.nan), "all finite"),

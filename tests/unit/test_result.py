@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -62,6 +63,29 @@ def test_load_refuses_what_is_not_a_posterior(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(robula.InputError, match="not a saved posterior"):
         robula.load(path)
+
+
+def test_load_survives_damage_anywhere(posterior, tmp_path):
+    posterior.save(tmp_path / "run.npz")
+    whole = (tmp_path / "run.npz").read_bytes()
+    path = tmp_path / "damaged.npz"
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            robula.load(path)
+        except robula.InputError:
+            continue
+    with pytest.raises(robula.InputError, match="file name"):
+        robula.load(None)
+
+
+def test_saved_files_follow_the_umask(posterior, tmp_path):
+    before = os.umask(0o027)
+    try:
+        posterior.save(tmp_path / "run.npz")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "run.npz").stat().st_mode & 0o777 == 0o640
 
 
 def test_load_refuses_other_archives_pickles_and_newer_files(posterior, tmp_path):

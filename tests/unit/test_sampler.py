@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.langevin.robust_gradient import frozen_mean
+from robula.langevin.drift import RobustDrift
+from robula.langevin.robust_gradient import frozen_mean, robust_gradient
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=3)
 MODEL = PROBLEM.model
@@ -93,8 +94,6 @@ def test_translated_gradients_select_once_and_exactly():
     problem = robula.simulate.mean_estimation(n_clean=120, dim=5, contamination=0.1, seed=2)
 
     class SelectEveryTime(robula.RobustMean):
-        translation_equivariant = False
-
         def select(self, points, contamination):
             return robula.RecursiveMean().select(points, contamination)
 
@@ -138,13 +137,16 @@ def test_frozen_selection_uses_the_anchor_rows():
     )
 
 
-def test_likelihood_rows_scale_the_drift():
-    weights = {}
-    for rule in ("n", "clean", "weights"):
-        posterior = run(likelihood_rows=rule, draws=400, burn_in=50)
-        weights[rule] = np.trace(posterior.covariance)
-    # Fewer rows, wider posterior: n > (1 - epsilon) n > sum of the recursive mean's row weights.
-    assert weights["n"] < weights["clean"] < weights["weights"]
+@pytest.mark.parametrize("rule", ["n", "clean", "weights"])
+def test_likelihood_rows_scale_the_drift(rule):
+    """The drift is rows x robust mean + prior, exactly, with the number of rows that the rule says."""
+    gradient = robust_gradient(MODEL, robula.RecursiveMean(), 0.1, 1)
+    theta = np.full((1, 4), 0.2)
+    drift = RobustDrift(MODEL, gradient, rule, 0.1, None)(theta)
+    selection = robula.RecursiveMean().select_rows(MODEL, theta[0], 0.1)
+    rows = {"n": MODEL.n_rows, "clean": 0.9 * MODEL.n_rows, "weights": selection.weights.sum()}[rule]
+    expected = rows * selection.mean(MODEL.gradients(theta[0])) + MODEL.prior.gradient(theta[0])
+    np.testing.assert_allclose(drift[0], expected, rtol=1e-9)
 
 
 def test_given_start_and_start_variance():
@@ -173,8 +175,15 @@ def test_divergence_carries_what_it_had():
 
 
 def test_unstable_step_sizes_are_announced():
-    with pytest.warns(robula.StepSizeWarning, match="2 / L"), pytest.raises(robula.DivergenceError):
+    with (
+        pytest.warns(robula.StepSizeWarning, match="2 / L") as caught,
+        pytest.raises(robula.DivergenceError) as diverged,
+    ):
         run(selector="mean", step_size=1.0)
+    assert caught[0].filename == __file__
+    # What the error suggests works.
+    run(selector="mean", step_size=diverged.value.suggested_step_size)
+    assert hash(diverged.value)
 
 
 def test_interrupt_returns_what_was_drawn():
@@ -250,3 +259,59 @@ def test_user_defined_selector_and_kernel_plug_in():
     assert posterior.row_weights[PROBLEM.outlier_mask].mean() < posterior.row_weights[~PROBLEM.outlier_mask].mean()
     with pytest.raises(robula.InputError, match="no rule"):
         TrimByNorm().select(np.eye(4), 0.1).weights_for(np.eye(4))
+
+
+def test_row_weights_are_relative_to_the_largest():
+    class Uneven(robula.RobustMean):
+        def select(self, points, contamination):
+            weights = np.where(np.arange(len(points)) % 2, 5.0, 2.0) / len(points)
+            return robula.Selection((robula.Part(weights),), points.shape[1], rule=lambda new: [np.full(len(new), 0.1)])
+
+    posterior = run(selector=Uneven())
+    np.testing.assert_allclose(posterior.row_weights, np.where(np.arange(MODEL.n_rows) % 2, 1.0, 0.4))
+    selection = Uneven().select(np.zeros((10, 4)), 0.1)
+    np.testing.assert_allclose(selection.weights_for(np.zeros((3, 4))), 0.1 / 0.5)
+
+
+@pytest.mark.parametrize("weights", [np.zeros(3), np.full(3, np.nan), np.array([1.0, -1.0, 1.0]), np.ones(2)])
+def test_wrong_selections_are_refused_before_the_first_step(weights):
+    class Wrong(robula.RobustMean):
+        def select(self, points, contamination):
+            return robula.Selection((robula.Part(np.resize(weights, len(points) - len(weights) % 3)),), points.shape[1])
+
+    with pytest.raises(robula.InputError, match="does not fit"):
+        run(selector=Wrong())
+
+
+def test_a_part_without_rows_has_no_mean():
+    selection = robula.RecursiveMean().select(np.random.default_rng(0).standard_normal((50, 2)), 0.1)
+    far = np.full((4, 2), 1e6)
+    with pytest.raises(robula.InputError, match="no row is inside"):
+        selection.apply(far).mean(far)
+
+
+def test_a_column_that_no_trusted_row_informs_is_named():
+    """Clean data, but the rows of a rare category look like a group of outliers to the paper's estimator."""
+    rng = np.random.default_rng(0)
+    rare = (rng.uniform(size=500) < 0.1).astype(float)
+    y = 1 + 5 * rare + rng.standard_normal(500)
+    model = robula.LinearModel(rare[:, None], y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 100.0), intercept=True)
+    with pytest.warns(robula.BreakdownWarning, match="parameter '0'"):
+        robula.sample(model, contamination=0.05, draws=10)
+
+
+def test_models_own_their_data():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 1)), rng.standard_normal(30)
+    model, mean = robula.LinearModel(X, y, noise_scale=1.0), robula.MeanModel(X)
+    before = model.gradients(np.ones(1)), mean.gradients(np.ones(1)), mean.log_likelihood(np.ones(1))
+    X[:], y[:] = 0.0, 0.0
+    after = model.gradients(np.ones(1)), mean.gradients(np.ones(1)), mean.log_likelihood(np.ones(1))
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="read-only"):
+        model.y[0] = 1.0
+
+
+def test_large_seeds_are_welcome():
+    assert not np.array_equal(run(seed=2**127 + 1).draws, run(seed=2**127).draws)

@@ -11,6 +11,8 @@ import numpy as np
 from robula._optional import import_extra
 from robula._types import FloatArray
 from robula._validation import check_count, show
+from robula.adapters.jax_float64 import Float64, call_second_derivative, hessian_of, x64
+from robula.adapters.jax_trees import check_data, flatten_init, parameter_names
 from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.models.priors import FlatPrior, NormalPrior, Prior
@@ -70,9 +72,9 @@ class JaxPrior:
             return log_prior(unravel(flat))
 
         self._dim = dim
-        self._density = _Float64(jax, jax.jit(jax.vmap(density)))
-        self._gradient = _Float64(jax, jax.jit(jax.vmap(jax.grad(density))))
-        self._hessian = _Float64(jax, jax.jit(jax.hessian(density)))
+        self._density = Float64(jax, jax.jit(jax.vmap(density)))
+        self._gradient = Float64(jax, jax.jit(jax.vmap(jax.grad(density))))
+        self._hessian = Float64(jax, jax.jit(hessian_of(jax, density)))
 
     def log_density(self, theta: FloatArray) -> FloatArray:
         """Log density up to a constant, shape (...)."""
@@ -84,7 +86,7 @@ class JaxPrior:
 
     def precision(self, theta: FloatArray) -> FloatArray:
         """Negative Hessian of the log density at theta (d,), shape (d, d)."""
-        return -self._hessian(theta)
+        return -call_second_derivative(self._hessian, "log_prior", theta)
 
     def check_dim(self, dim: int) -> None:
         """Accept the dimension it was made for."""
@@ -109,12 +111,16 @@ class JaxModel(Model):
         jax = import_extra("jax", "jax", "from_jax")
         if not callable(log_likelihood):
             raise InputError(f"log_likelihood={show(log_likelihood)} is not a function of (parameters, row).")
-        leaves, self.n_rows = _check_data(jax, data)
-        self._init, unravel, paths = _flatten_init(jax, init)
+        try:
+            jax.tree_util.tree_structure((data, init))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"data or init is not a tree JAX can read ({error}); use keys of one type.") from error
+        leaves, self.n_rows = check_data(jax, data)
+        self._init, unravel, paths = flatten_init(jax, init)
         self.dim = len(self._init)
         self._unravel = unravel
         self._shapes = paths
-        self.parameter_names = _parameter_names(paths)
+        self.parameter_names = parameter_names(paths)
         self.prior = _resolve_prior(jax, log_prior, unravel, self.dim)
         self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
         structure = jax.tree_util.tree_structure(data)
@@ -151,20 +157,20 @@ class JaxModel(Model):
         each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
         each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
         gradient = accumulate(jax.grad(weighted_sum), (self.dim,))
-        hessian = accumulate(jax.hessian(weighted_sum), (self.dim, self.dim))
-        with _x64(jax):
+        hessian = accumulate(hessian_of(jax, weighted_sum), (self.dim, self.dim))
+        with x64(jax):
             padded = [
                 np.concatenate([leaf, np.repeat(leaf[-1:], self._padding, axis=0)]) if self._padding else leaf
                 for leaf in leaves
             ]
             chunked = [leaf.reshape((chunks, self.chunk_size, *leaf.shape[1:])) for leaf in padded]
             self._chunks = jax.tree_util.tree_unflatten(structure, [jax.numpy.asarray(leaf) for leaf in chunked])
-            self._log_likelihood = _Float64(jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each)(flat, rows))))
-            self._gradients = _Float64(
+            self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each)(flat, rows))))
+            self._gradients = Float64(
                 jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each_gradient)(flat, rows)))
             )
-            self._weighted_gradient = _Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
-            self._hessian = _Float64(jax, jax.jit(hessian))
+            self._weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
+            self._hessian = Float64(jax, jax.jit(hessian))
 
     def _refuse_broken(self, log_prior: Any) -> None:
         """Run everything once at ``init``: a user's function must fail before the work, and by name."""
@@ -210,7 +216,9 @@ class JaxModel(Model):
 
     def parameters(self, theta: FloatArray) -> Any:
         """Return one theta (d,) as the pytree the log-likelihood takes."""
-        return self._unravel(self.check_theta(theta))
+        jax = import_extra("jax", "jax", "from_jax")
+        with x64(jax):
+            return jax.tree_util.tree_map(np.asarray, self._unravel(self.check_theta(theta)))
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
@@ -230,10 +238,11 @@ class JaxModel(Model):
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
-        hessian = self._hessian(self.check_theta(theta), self._chunks, self._chunked(weights[None])[0])
+        theta, chunked = self.check_theta(theta), self._chunked(weights[None])[0]
+        hessian = call_second_derivative(self._hessian, "log_likelihood", theta, self._chunks, chunked)
         return -0.5 * (hessian + hessian.T)
 
-    def _each(self, function: _Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    def _each(self, function: Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         theta = self.check_theta(theta)
         results = [function(flat, self._chunks) for flat in theta.reshape(-1, self.dim)]
         return np.stack(results).reshape(theta.shape[:-1] + shape)
@@ -241,81 +250,6 @@ class JaxModel(Model):
     def _chunked(self, weights: FloatArray) -> FloatArray:
         padded = np.pad(weights, ((0, 0), (0, self._padding)))
         return padded.reshape(len(weights), -1, self.chunk_size)
-
-
-class _Float64:
-    """A compiled function that is traced and run in float64, and returns NumPy arrays."""
-
-    def __init__(self, jax: Any, function: Callable[..., Any]) -> None:
-        self._jax, self._function = jax, function
-
-    def __call__(self, *arguments: Any) -> FloatArray:
-        with _x64(self._jax):
-            return np.asarray(self._function(*arguments), dtype=np.float64)
-
-
-def _x64(jax: Any) -> Any:
-    """Return a context in which JAX computes in float64, without touching the user's global setting."""
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    return import_extra("jax.experimental", "jax", "from_jax").enable_x64(True)
-
-
-def _check_data(jax: Any, data: Any) -> tuple[list[np.ndarray], int]:
-    leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(data)]
-    if not leaves:
-        raise InputError("data has no arrays; pass an array, or a dict or tuple of arrays with one entry per row.")
-    shapes = [leaf.shape for leaf in leaves]
-    if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
-        raise InputError(
-            f"the arrays in data have shapes {shapes}; all must have the same number of rows (first axis)."
-        )
-    rows = shapes[0][0]
-    if rows < 2:
-        raise InputError(f"data has {rows} row(s); 2 rows or more are needed.")
-    for index, leaf in enumerate(leaves):
-        if leaf.dtype.kind not in "biuf":
-            raise InputError(f"array {index} in data has dtype {leaf.dtype}; only real numbers are allowed.")
-        if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
-            bad = np.unique(np.argwhere(~np.isfinite(leaf))[:, 0])
-            raise InputError(
-                f"array {index} in data has missing or infinite values in {len(bad)} row(s), first {bad[:5].tolist()}; "
-                "drop or impute these rows before fitting."
-            )
-    return [leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf for leaf in leaves], rows
-
-
-def _flatten_init(jax: Any, init: Any) -> tuple[FloatArray, Callable[[Any], Any], list[tuple[str, tuple[int, ...]]]]:
-    """Return the flat init, its inverse, and the name and shape of every leaf."""
-    from jax.flatten_util import ravel_pytree
-
-    with_paths = jax.tree_util.tree_flatten_with_path(init)[0]
-    if not with_paths:
-        raise InputError("init has no arrays; pass the parameters' structure, such as {'slope': 0.0}.")
-    try:
-        arrays = [np.asarray(leaf, dtype=np.float64) for _, leaf in with_paths]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"init={show(init)} holds something that is not a number ({error}).") from error
-    if not all(np.isfinite(array).all() for array in arrays) or not sum(array.size for array in arrays):
-        raise InputError("init must hold at least one number, all finite.")
-    structure = jax.tree_util.tree_structure(init)
-    with _x64(jax):
-        flat, unravel = ravel_pytree(jax.tree_util.tree_unflatten(structure, arrays))
-        initial = np.array(flat, dtype=np.float64)
-    names = [_leaf_name(path) for path, _ in with_paths]
-    return initial, unravel, [(name, array.shape) for name, array in zip(names, arrays, strict=True)]
-
-
-def _leaf_name(path: tuple[Any, ...]) -> str:
-    words = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
-    return ".".join(words) or "theta"
-
-
-def _parameter_names(shapes: list[tuple[str, tuple[int, ...]]]) -> tuple[str, ...]:
-    names: list[str] = []
-    for name, shape in shapes:
-        names += [name + (f"[{','.join(map(str, index))}]" if shape else "") for index in np.ndindex(*shape)]
-    return tuple(names)
 
 
 def _resolve_prior(jax: Any, log_prior: Any, unravel: Callable[[Any], Any], dim: int) -> Prior:

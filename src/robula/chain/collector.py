@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from robula._types import FloatArray
+from robula._warn import warn
 from robula.chain.driver import Escape, Step
 from robula.exceptions import DivergenceError, InterruptedWarning
 from robula.langevin.drift import RobustDrift
@@ -58,7 +58,13 @@ class RowWeightAverage:
 
 
 def collect(
-    steps: Iterable[Step], drift: RobustDrift, shape: tuple[int, int, int], rows: int, burn_in: int, thin: int
+    steps: Iterable[Step],
+    drift: RobustDrift,
+    shape: tuple[int, int, int],
+    rows: int,
+    burn_in: int,
+    thin: int,
+    stable_step: float,
 ) -> Collected:
     """Run through ``steps`` and keep every ``thin``-th draw after ``burn_in``.
 
@@ -67,6 +73,8 @@ def collect(
     shape : (chains, draws, d)
     rows : int
         Number of rows n of the data.
+    stable_step : float
+        A step size known to be stable, suggested after a divergence.
 
     Raises
     ------
@@ -101,7 +109,7 @@ def collect(
         raise DivergenceError(
             step=escape.number,
             step_size=escape.size,
-            suggested_step_size=escape.size / 4.0,
+            suggested_step_size=min(escape.size / 4.0, stable_step),
             draws=kept[:, :done].copy(),
             last_state=escape.last,
             chains=escape.chains,
@@ -110,8 +118,6 @@ def collect(
         if not done:
             raise
         interrupted = True
-        warnings.warn(
-            f"interrupted: the result holds {done} of {draws} draws per chain.", InterruptedWarning, stacklevel=3
-        )
+        warn(f"interrupted: the result holds {done} of {draws} draws per chain.", InterruptedWarning)
     trimmed = {name: values[:, :done] for name, values in stats.items()}
     return Collected(kept[:, :done], weights.result(), trimmed, interrupted)

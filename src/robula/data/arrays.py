@@ -18,7 +18,7 @@ def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
 
     A one-dimensional input is refused rather than guessed at: it may mean one column or one row.
     """
-    array = _as_numeric(value, name)
+    array = as_numbers(value, name)
     if array.ndim != 2:
         hint = f" Use {name}.reshape(-1, 1) for a single column." if array.ndim == 1 else ""
         raise InputError(f"{name} has shape {array.shape}; it must be two-dimensional, (rows, columns).{hint}")
@@ -33,7 +33,7 @@ def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
 
 def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
     """Return a finite vector of the given length; a single column is accepted."""
-    array = _as_numeric(value, name)
+    array = as_numbers(value, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (length,):
@@ -41,6 +41,12 @@ def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
             f"{name} has shape {array.shape}, but there are {length} rows: pass one value per row, shape ({length},)."
         )
     _refuse_non_finite(array, name, None)
+    return array
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """Lock an array that a model owns: changing it behind the model's back would make its parts disagree."""
+    array.flags.writeable = False
     return array
 
 
@@ -52,13 +58,14 @@ def column_names(value: ArrayInput) -> tuple[str, ...] | None:
     return tuple(str(column) for column in columns)
 
 
-def _as_numeric(value: ArrayInput, name: str) -> FloatArray:
+def as_numbers(value: ArrayInput, name: str) -> FloatArray:
+    """Return an array of real numbers of any shape, missing values as NaN; refuse anything else."""
     if value is None:
         raise InputError(f"{name} is None; pass an array of numbers.")
     if hasattr(value, "todense") or hasattr(value, "tocsr"):
         raise InputError(f"{name} is a sparse matrix, which is not supported; pass {name}.toarray().")
     try:
-        array = np.asarray(value)
+        array = np.asarray(value) if not np.ma.isMaskedArray(value) else np.ma.filled(value.astype(np.float64), np.nan)
     except Exception as error:
         raise InputError(
             f"{name}={show(value)} cannot be read as an array ({error}); pass rows of equal length."
@@ -79,9 +86,11 @@ def _numbers_in_objects(array: np.ndarray, name: str) -> np.ndarray:
             f"{name} holds text or complex numbers; only real numbers are allowed. "
             "Encode categories as numbers and convert text such as '1.5' first."
         )
+    from pandas import isna
+
     try:
-        # None becomes NaN here and is then reported with its row and column.
-        return array.astype(np.float64)
+        # None, NaN and pandas.NA become NaN here and are then reported with their row and column.
+        return np.where(isna(array), np.nan, array).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} holds values that are not real numbers ({error}); pass a numeric array with rows of equal length."

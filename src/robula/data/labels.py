@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 
@@ -31,11 +31,22 @@ def encode_labels(y: ArrayInput, length: int) -> tuple[FloatArray, tuple[Any, An
         )
     if array.dtype.kind not in "biufUSO":
         raise InputError(f"y has dtype {array.dtype}; labels must be numbers, booleans or text of two classes.")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        rows = np.flatnonzero(~np.isfinite(array))[:5].tolist()
+    missing = _missing(array)
+    if missing.any():
+        rows = np.flatnonzero(missing)[:5].tolist()
         raise InputError(f"y has missing or infinite labels in rows {rows}; drop these rows before fitting.")
     classes = _two_classes(array)
     return (array == classes[1]).astype(np.float64), classes
+
+
+def _missing(array: np.ndarray) -> BoolArray:
+    if array.dtype.kind == "f":
+        return np.asarray(~np.isfinite(array))
+    if array.dtype.kind == "O":
+        from pandas import isna
+
+        return np.asarray(isna(array))
+    return np.zeros(array.shape, dtype=bool)
 
 
 def _two_classes(array: np.ndarray) -> tuple[Any, Any]:

@@ -43,6 +43,11 @@ class RobustCentre(NamedTuple):
         Posterior width sqrt(trace of the inverse curvature).
     bounded : bool
         Whether ``smoothness`` holds for all theta.
+    data_curvature : float
+        Largest curvature of the trusted rows alone, without the prior.
+    weakest_direction : ndarray, shape (d,)
+        Direction of the smallest curvature; in it, the information (curvature) of the trusted rows, of the prior and
+        of all rows follow.
     """
 
     theta: FloatArray
@@ -50,6 +55,11 @@ class RobustCentre(NamedTuple):
     strong_convexity: float
     width: float
     bounded: bool
+    data_curvature: float
+    weakest_direction: FloatArray
+    trusted_information: float
+    prior_information: float
+    all_information: float
 
 
 def robust_centre(
@@ -68,6 +78,7 @@ def robust_centre(
     bounds: list[float | None] = []
     for _ in range(_SELECTIONS):
         selection = selector.select_rows(model, theta, contamination)
+        selection.check(model.n_rows, model.dim)
         rows = rows_stood_for(selection, likelihood_rows, contamination)
         if not bounds:
             bounds.append(_largest_bound(model, selection, rows, theta))
@@ -77,13 +88,27 @@ def robust_centre(
     selection = selector.select_rows(model, theta, contamination)
     rows = rows_stood_for(selection, likelihood_rows, contamination)
     bounds.append(_largest_bound(model, selection, rows, theta))
-    local = np.linalg.eigvalsh(_curvature(model, selection, rows, theta))
+    prior = model.prior.precision(theta)
+    data = _curvature(model, selection, rows, theta) - prior
+    local, vectors = np.linalg.eigh(data + prior)
+    weakest = vectors[:, 0]
     finite = [bound for bound in bounds if bound is not None]
     smoothness = min(finite) if finite else float(np.abs(local).max())
     # A direction without curvature (or with a negative one) has no width of its own: the largest finite one stands in.
     floor = 1e-8 * smoothness
     width = math.sqrt(float((1.0 / np.maximum(local, floor)).sum())) if smoothness > 0 else 1.0
-    return RobustCentre(theta, smoothness, float(local[0]), width, bool(finite))
+    return RobustCentre(
+        theta,
+        smoothness,
+        float(local[0]),
+        width,
+        bool(finite),
+        data_curvature=float(np.abs(np.linalg.eigvalsh(data)).max()),
+        weakest_direction=weakest,
+        trusted_information=float(weakest @ data @ weakest),
+        prior_information=float(weakest @ prior @ weakest),
+        all_information=float(weakest @ model.curvature(theta, np.ones(model.n_rows)) @ weakest),
+    )
 
 
 def _curvature(model: Model, selection: Selection, rows: float, theta: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from robula._types import FloatArray
-from robula._validation import check_positive, show
+from robula._validation import check_positive
+from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
 
 StepSize = float | Sequence[float] | Callable[[int], float] | None
@@ -29,12 +30,7 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
                 "... and must return a positive number."
             ) from error
     else:
-        try:
-            sizes = np.asarray(step_size, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                f"step_size={show(step_size)} is not a number or a sequence of numbers ({error})."
-            ) from error
+        sizes = as_numbers(step_size, "step_size")
         if sizes.ndim == 0:
             return np.full(steps, check_positive(step_size, "step_size", "a step size"))
         if sizes.ndim != 1 or len(sizes) < steps:

@@ -84,9 +84,19 @@ def default_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
     """Return column names made unique, or "0", "1", ... where there are none."""
     if names is None:
         return tuple(str(index) for index in range(dim))
-    seen: dict[str, int] = {}
+    return unique_names(names)
+
+
+def unique_names(names: Sequence[str], taken: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names, with ".2", ".3", ... behind those that came before or are taken."""
+    used = {*taken, *names}
+    seen = set(taken)
     unique = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+        candidate, count = name, 1
+        while candidate in seen or (count > 1 and candidate in used):
+            count += 1
+            candidate = f"{name}.{count}"
+        seen.add(candidate)
+        unique.append(candidate)
     return tuple(unique)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula._validation import LARGEST_SCALE, SMALLEST_SCALE, show
+from robula._validation import LARGEST_SCALE, SMALLEST_SCALE
+from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
 
 
@@ -23,10 +24,7 @@ class Covariance:
     """
 
     def __init__(self, value: ArrayInput, name: str) -> None:
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name}={show(value)} is not numeric ({error}).") from error
+        array = np.array(as_numbers(value, name))
         if array.ndim > 2 or (array.ndim == 2 and array.shape[0] != array.shape[1]) or array.size == 0:
             raise InputError(
                 f"{name} has shape {array.shape}; pass a variance, a vector of d variances, or a (d, d) matrix."

@@ -44,11 +44,13 @@ def gaussian_posterior(model: Model, weights: FloatArray | None = None) -> Gauss
     origin = np.zeros(model.dim)
     precision = model.curvature(origin, row_weights) + model.prior.precision(origin)
     gradient = model.weighted_gradient(origin, row_weights) + model.prior.gradient(origin)
-    try:
-        covariance = np.linalg.inv(precision)
-    except np.linalg.LinAlgError:
+    scale = np.sqrt(np.maximum(np.diag(precision), 1e-300))
+    values, vectors = np.linalg.eigh(precision / np.outer(scale, scale))
+    # Rounding leaves eigenvalues of the order of d * 1e-16 where there is no information at all.
+    if not values[0] > 1e-14 * model.dim:
         raise InputError(
             "these rows do not determine every parameter and the prior is flat: the posterior is improper. "
             "Pass a NormalPrior or more rows."
-        ) from None
-    return GaussianPosterior(covariance @ gradient, 0.5 * (covariance + covariance.T))
+        )
+    covariance = (vectors / values) @ vectors.T / np.outer(scale, scale)
+    return GaussianPosterior(covariance @ gradient, covariance)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula.data.arrays import as_matrix, column_names
+from robula.data.arrays import as_matrix, column_names, read_only
 from robula.exceptions import InputError
 from robula.models.base import Model, default_names
 from robula.models.priors import Prior, resolve_prior
@@ -37,7 +37,7 @@ class GeneralizedLinearModel(Model):
         self.n_rows, self.dim = features.shape
         self.prior = resolve_prior(prior, self.dim)
         # Kept as (d, n), contiguous: the gradients then come out in the layout selectors sort in.
-        self._design_t = np.ascontiguousarray(features.T)
+        self._design_t = read_only(np.array(features.T, order="C"))
 
     @property
     def design(self) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula.data.arrays import as_matrix, column_names
+from robula.data.arrays import as_matrix, column_names, read_only
 from robula.exceptions import InputError
 from robula.models.base import Model, default_names
 from robula.models.covariance import Covariance
@@ -38,9 +38,9 @@ class MeanModel(Model):
         if self.covariance.dim not in (None, self.dim):
             raise InputError(f"covariance is for {self.covariance.dim} columns, but z has {self.dim}.")
         self.prior = resolve_prior(prior, self.dim)
-        self.z = rows
+        self.z = read_only(np.array(rows))
         # (d, n) and contiguous: selectors sort along rows of this layout.
-        self._scaled = np.ascontiguousarray(self.covariance.precision_times(rows).T)
+        self._scaled = np.array(self.covariance.precision_times(rows).T, order="C")
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""

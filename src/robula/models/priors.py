@@ -8,6 +8,7 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import show
+from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
 from robula.models.covariance import Covariance
 
@@ -71,10 +72,7 @@ class NormalPrior:
     proper = True
 
     def __init__(self, mean: ArrayInput = 0.0, covariance: ArrayInput = 1.0) -> None:
-        try:
-            self.mean: FloatArray = np.asarray(mean, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"prior mean={show(mean)} is not numeric ({error}).") from error
+        self.mean: FloatArray = np.array(as_numbers(mean, "prior mean"))
         if self.mean.ndim > 1 or self.mean.size == 0 or not np.isfinite(self.mean).all():
             raise InputError(f"prior mean={show(mean)} must be a finite number or a vector of d finite numbers.")
         self.covariance = Covariance(covariance, "prior covariance")

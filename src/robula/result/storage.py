@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         raise InputError(f"cannot save to {str(target)!r}: the folder {str(target.parent)!r} does not exist.")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private; the result is an ordinary file
         with os.fdopen(handle, "wb") as file:
             np.savez_compressed(file, manifest=np.array(json.dumps(manifest)), **arrays)  # type: ignore[arg-type]
         os.replace(temporary, target)
@@ -47,18 +47,29 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Posterior:
     """Read a posterior written by :meth:`Posterior.save`."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path={path!r} is not a file name.")
     try:
         # Opened here: NumPy leaves the file open when an archive turns out to be broken.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             manifest = json.loads(str(archive["manifest"]))
             arrays = {name: archive[name] for name in archive.files if name != "manifest"}
+        return _from_parts(manifest, arrays, path)
     except FileNotFoundError:
         raise InputError(f"there is no file {os.fspath(path)!r}.") from None
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # a damaged archive can fail anywhere inside zip, zlib, JSON or NumPy
         raise InputError(
             f"{os.fspath(path)!r} is not a saved posterior ({error}); pass a file written by posterior.save(path)."
         ) from error
-    return _from_parts(manifest, arrays, path)
+
+
+def _umask() -> int:
+    """Return the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def _from_parts(manifest: Any, arrays: dict[str, np.ndarray], path: str | os.PathLike[str]) -> Posterior:
@@ -69,6 +80,8 @@ def _from_parts(manifest: Any, arrays: dict[str, np.ndarray], path: str | os.Pat
             f"{os.fspath(path)!r} was written by a newer robula (format {manifest['format_version']}, this one reads "
             f"{_FORMAT_VERSION}); upgrade with: pip install --upgrade robula"
         )
+    if arrays["draws"].ndim != 3 or arrays["row_weights"].ndim != 1:
+        raise InputError(f"{os.fspath(path)!r} is damaged: its draws have shape {arrays['draws'].shape}.")
     return Posterior(
         draws=arrays["draws"],
         row_weights=arrays["row_weights"],

@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from robula._types import FloatArray
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.selectors.selection import Selection
 
@@ -30,9 +33,11 @@ class Selector(ABC):
 
 
 class RobustMean(Selector):
-    """A selector that looks at the gradient points only; subclass it and write :meth:`select`."""
+    """A selector that looks at the gradient points only; subclass it and write :meth:`select`.
 
-    translation_equivariant = True
+    Set ``translation_equivariant = True`` only if shifting all points by one vector cannot change the selection: a
+    model whose gradients are translated data then keeps the first selection for ever.
+    """
 
     @abstractmethod
     def select(self, points: FloatArray, contamination: float) -> Selection:
@@ -41,3 +46,11 @@ class RobustMean(Selector):
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection for the model's gradients at one theta of shape (d,)."""
         return self.select(model.gradients(theta), contamination)
+
+
+def as_points(points: ArrayInput) -> FloatArray:
+    """Return points as a float64 matrix (n, d) of at least one row and column; costs nothing where they are one."""
+    array = np.asarray(points, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"points have shape {array.shape}; pass (rows, columns), at least one of each.")
+    return array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
@@ -11,9 +10,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula._validation import check_name
+from robula._validation import check_contamination, check_name
+from robula._warn import warn
 from robula.exceptions import BreakdownWarning
-from robula.selectors.base import RobustMean
+from robula.selectors.base import RobustMean, as_points
 from robula.selectors.lai2016 import lai_ball, lai_window
 from robula.selectors.selection import Part, Selection
 from robula.selectors.truncation import (
@@ -55,6 +55,7 @@ class RecursiveMean(RobustMean):
     """
 
     citations: ClassVar[tuple[str, ...]] = ("bhatia2019", "lai2016")
+    translation_equivariant: ClassVar[bool] = True
 
     variant: Literal["bhatia2019", "lai2016"] = "bhatia2019"
 
@@ -62,7 +63,9 @@ class RecursiveMean(RobustMean):
         check_name(self.variant, "variant", ("bhatia2019", "lai2016"))
 
     def select(self, points: FloatArray, contamination: float) -> Selection:
-        """Return the selection for points (n, d): one part for each level of the recursion."""
+        """Return the selection for finite points (n, d): one part for each level of the recursion."""
+        contamination = check_contamination(contamination)
+        points = as_points(points)
         rows, dim = points.shape
         nested = self.variant == "bhatia2019"
         _warn_if_starved(rows, dim, contamination, nested)
@@ -150,12 +153,11 @@ def _warn_if_starved(rows: int, dim: int, contamination: float, nested: bool) ->
     while True:
         kept = rows_to_keep(left, contamination)
         if kept < _FEW_ROWS:
-            warnings.warn(
+            warn(
                 f"recursion level {level} ({dim} dimension{'s' * (dim > 1)}) is left with {kept} of {rows} rows after "
                 f"truncation at contamination={contamination:g}: its estimate is close to arbitrary. "
                 "Use more rows, fewer parameters, a smaller contamination, or another selector.",
                 BreakdownWarning,
-                stacklevel=3,
             )
             return
         if dim == 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from robula._types import FloatArray
 from robula.models.base import Model
-from robula.selectors.base import RobustMean
+from robula.selectors.base import RobustMean, as_points
 from robula.selectors.selection import Part, Selection
 
 
@@ -16,9 +17,11 @@ from robula.selectors.selection import Part, Selection
 class SampleMean(RobustMean):
     """Every row with weight 1, whatever the contamination."""
 
+    translation_equivariant: ClassVar[bool] = True
+
     def select(self, points: FloatArray, contamination: float) -> Selection:
         """Return the selection of all rows of points (n, d)."""
-        return _all_rows(*points.shape)
+        return _all_rows(*as_points(points).shape)
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection of all rows, without computing a gradient."""

@@ -19,7 +19,7 @@ class Part:
     Attributes
     ----------
     weights : ndarray, shape (n,)
-        In [0, 1]; the largest is 1.
+        At least 0, not all 0; the estimate does not depend on their scale.
     basis : ndarray, shape (d, r), or None
         Orthonormal columns that span the subspace; None is the whole space.
     """
@@ -42,21 +42,31 @@ class Selection:
         Mean of the very points the selection was made from, where the selector had it at hand.
     rule : callable or None
         Maps new points (m, d) to one weight vector (m,) per part.
+    scales : tuple of float or None
+        What weight counts as full trust in each part; None is the part's largest.
     """
 
     parts: tuple[Part, ...]
     dim: int
     estimate: FloatArray | None = None
     rule: Callable[[FloatArray], Sequence[FloatArray]] | None = None
+    scales: tuple[float, ...] | None = None
 
     @cached_property
     def weights(self) -> FloatArray:
-        """How much each row counted, shape (n,), in [0, 1]: parts averaged by the rank of their subspace."""
+        """How much each row counted, shape (n,), in [0, 1].
+
+        The parts' weights, each divided by its largest, averaged by the rank of their subspace.
+        """
         total = np.zeros(len(self.parts[0].weights))
-        for part in self.parts:
+        for part, scale in zip(self.parts, self._full_trust, strict=True):
             rank = self.dim if part.basis is None else part.basis.shape[1]
-            total += (rank / self.dim) * part.weights
+            total += (rank / self.dim / scale) * part.weights
         return np.minimum(total, 1.0)
+
+    @property
+    def _full_trust(self) -> tuple[float, ...]:
+        return self.scales or tuple(float(part.weights.max()) for part in self.parts)
 
     @cached_property
     def mean_weight(self) -> float:
@@ -76,7 +86,9 @@ class Selection:
 
     def mean(self, points: ArrayInput) -> FloatArray:
         """Apply the selection to points (n, d), one row for each row it was made from; shape (d,)."""
-        points = self._check(points, len(self.parts[0].weights))
+        points = self._check_points(points, len(self.parts[0].weights))
+        if not self.part_totals.all():
+            raise InputError("no row is inside a part of this selection, so it has no mean; apply it to more rows.")
         return self.combine(self.part_weights @ points)
 
     def combine(self, weighted_sums: FloatArray) -> FloatArray:
@@ -98,12 +110,23 @@ class Selection:
         """Return the selection that the same rule makes of new points (m, d)."""
         if self.rule is None:
             raise InputError("this selection carries no rule for new rows; its selector does not offer one.")
-        points = self._check(new_points, None)
+        points = self._check_points(new_points, None)
         weights = self.rule(points)
         parts = tuple(Part(w, part.basis) for w, part in zip(weights, self.parts, strict=True))
-        return Selection(parts, self.dim, rule=self.rule)
+        return Selection(parts, self.dim, rule=self.rule, scales=self._full_trust)
 
-    def _check(self, points: ArrayInput, rows: int | None) -> FloatArray:
+    def check(self, rows: int, dim: int) -> None:
+        """Refuse a selection that does not fit a model of ``rows`` rows and ``dim`` parameters."""
+        for part in self.parts:
+            weights, basis = part.weights, part.basis
+            sound = weights.shape == (rows,) and np.isfinite(weights).all() and weights.min() >= 0 and weights.any()
+            if not sound or not (basis is None or (basis.ndim == 2 and basis.shape[0] == dim)):
+                raise InputError(
+                    f"the selector returned a part that does not fit: weights must be {rows} finite numbers of at "
+                    f"least 0, not all 0, and a basis must have {dim} rows."
+                )
+
+    def _check_points(self, points: ArrayInput, rows: int | None) -> FloatArray:
         array = np.asarray(points, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.dim or rows not in (None, array.shape[0]):
             wanted = f"({'m' if rows is None else rows}, {self.dim})"

@@ -47,7 +47,7 @@ def check_sizes(n_clean: int, dim: int, contamination: float, seed: int) -> tupl
         check_count(n_clean, "n_clean", 2),
         check_count(dim, "dim", 1),
         check_contamination(contamination),
-        check_count(seed, "seed", 0),
+        check_count(seed, "seed", 0, maximum=None),
     )
 
 
