@@ -1,10 +1,11 @@
 """robula: the posterior you would have got without the bad rows."""
 
-from robula import metrics, simulate
+from robula import datasets, metrics, simulate
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
 from robula.exceptions import (
     BreakdownWarning,
+    DatasetUnavailableError,
     DivergenceError,
     GuardWarning,
     InputError,
@@ -41,6 +42,7 @@ from robula.selectors import (
 __all__ = [
     "ULA",
     "BreakdownWarning",
+    "DatasetUnavailableError",
     "DivergenceError",
     "FlatPrior",
     "GaussianPosterior",
@@ -67,6 +69,7 @@ __all__ = [
     "Selector",
     "StepSizeWarning",
     "__version__",
+    "datasets",
     "from_jax",
     "load",
     "metrics",

@@ -31,7 +31,8 @@ from robula.experiments.jobs import Job, Outcome
 from robula.experiments.registry import FIGURES, FULL, QUICK, Plan, jobs_for
 from robula.experiments.runner import run_jobs, tidy
 
-_TITLES = {
+#: Headings of the figures.
+TITLES = {
     "figure1": "Figure 1. Mean estimation: recovery error",
     "figure2": "Figure 2. Mean estimation: average held-out log-likelihood",
     "figure3": "Figure 3. Linear regression: recovery error",
@@ -127,7 +128,7 @@ def _finish_figure(
 def _analyse(
     figure: str, plan: Plan, jobs: Sequence[Job], outcomes: Sequence[Outcome], table: pd.DataFrame
 ) -> tuple[dict[str, Figure], list[Claim]]:
-    default, title = plan.default, _TITLES[figure]
+    default, title = plan.default, TITLES[figure]
     if table.empty:
         return {}, []
     if figure == "figure1":
