@@ -30,8 +30,7 @@ at commit `{commit}`. {note}
 
 
 def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = "") -> None:
-    """Write ``page`` from the folder that ``robula reproduce all`` made; pictures go to ``images/reproduction``
-    beside it.
+    """Write ``page`` from the folder that ``robula reproduce all`` made, its pictures into a folder beside it.
 
     Parameters
     ----------
@@ -90,18 +89,15 @@ def _logistic_table(table: pd.DataFrame) -> str:
         "accuracy": "accuracy",
         "calibration_error": "calibration error",
     }
-    grouped = table.groupby(["dataset", "flips", "algorithm"], sort=False)
-    means, splits = grouped[list(columns)].mean(), grouped.size()
     lines = [
         "Means over splits; log-likelihoods in nats a test point, at the posterior mean unless predictive.\n",
         "| data, flips, splits | algorithm | " + " | ".join(columns.values()) + " |",
         "|---" * (len(columns) + 2) + "|",
     ]
-    for (name, flips, algorithm), row in means.iterrows():
-        cells = [f"{row[column]:.3g}" for column in columns]
-        lines.append(
-            f"| {name}, {flips:g}, {splits[(name, flips, algorithm)]} | {algorithm} | " + " | ".join(cells) + " |"
-        )
+    for key, group in table.groupby(["dataset", "flips", "algorithm"], sort=False):
+        name, flips, algorithm = key
+        cells = [f"{group[column].mean():.3g}" for column in columns]
+        lines.append(f"| {name}, {flips}, {len(group)} | {algorithm} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n\n"
 
 
