@@ -52,7 +52,7 @@ class Plan:
 
 
 _EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
-_BUDGET = {"Rob-ULA": 8000, "ULA": 64_000}
+_BUDGET = {"Rob-ULA": 12_000, "ULA": 64_000}
 
 FULL = Plan(
     default={"n_clean": 1000, "dim": 200, "contamination": 0.2},
@@ -75,8 +75,8 @@ FULL = Plan(
     flip_runs=5,
     other_flip_runs=2,
     chains=4,
-    segment={"default": 1000, "phishing": 400},
-    budget={"default": _BUDGET, "phishing": {"Rob-ULA": 1000, "ULA": 64_000}},
+    segment={"default": 1000, "phishing": 300},
+    budget={"default": _BUDGET, "phishing": {"Rob-ULA": 1200, "ULA": 64_000}},
 )
 
 QUICK = Plan(

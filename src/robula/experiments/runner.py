@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from robula.chain.progress import track
-from robula.exceptions import BreakdownWarning, RobulaError
+from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning
 from robula.experiments.jobs import Job, Outcome
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -90,8 +90,9 @@ def _start_worker() -> None:
 def _work(job: Job) -> Outcome:
     from robula.experiments.registry import WORK
 
-    # Small n with large d is part of the sweeps; the recursion's own warning would be printed by every worker.
+    # Small n with large d and large steps are part of the experiments; every worker would print its own warning.
     warnings.simplefilter("ignore", BreakdownWarning)
+    warnings.simplefilter("ignore", StepSizeWarning)
     try:
         return job.run(WORK)
     except RobulaError as error:

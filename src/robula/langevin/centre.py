@@ -43,6 +43,8 @@ class RobustCentre(NamedTuple):
         Posterior width sqrt(trace of the inverse curvature).
     bounded : bool
         Whether ``smoothness`` holds for all theta.
+    local_smoothness : float
+        Largest curvature at the centre itself.
     data_curvature : float
         Largest curvature of the trusted rows alone, without the prior.
     weakest_direction : ndarray, shape (d,)
@@ -55,6 +57,7 @@ class RobustCentre(NamedTuple):
     strong_convexity: float
     width: float
     bounded: bool
+    local_smoothness: float
     data_curvature: float
     weakest_direction: FloatArray
     trusted_information: float
@@ -103,6 +106,7 @@ def robust_centre(
         float(local[0]),
         width,
         bool(finite),
+        local_smoothness=float(np.abs(local).max()),
         data_curvature=float(np.abs(np.linalg.eigvalsh(data)).max()),
         weakest_direction=weakest,
         trusted_information=float(weakest @ data @ weakest),
