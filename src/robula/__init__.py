@@ -1,6 +1,6 @@
 """robula: the posterior you would have got without the bad rows."""
 
-from robula import datasets, metrics, simulate
+from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
 from robula.exceptions import (
@@ -77,4 +77,5 @@ __all__ = [
     "robust_mean",
     "sample",
     "simulate",
+    "theory",
 ]

@@ -1,0 +1,44 @@
+"""The paper's bounds as functions: what a run can promise before it starts. A leaf: NumPy and SciPy only."""
+
+from robula.theory.bounds import Bound, Condition, initial_kl, second_moment_bound, wasserstein_bound
+from robula.theory.constants import (
+    Constants,
+    ContaminationLevel,
+    contamination_level,
+    fourth_moment_constant,
+    mean_constants,
+    regression_constants,
+)
+from robula.theory.corrected import corrected_wasserstein_bound
+from robula.theory.gradient_error import (
+    ball_radius,
+    gradient_error_bound,
+    low_variance_error,
+    measure_gradient_constant,
+    one_dimensional_error,
+    truncation_shift,
+)
+from robula.theory.planning import Plan, plan
+
+__all__ = [
+    "Bound",
+    "Condition",
+    "Constants",
+    "ContaminationLevel",
+    "Plan",
+    "ball_radius",
+    "contamination_level",
+    "corrected_wasserstein_bound",
+    "fourth_moment_constant",
+    "gradient_error_bound",
+    "initial_kl",
+    "low_variance_error",
+    "mean_constants",
+    "measure_gradient_constant",
+    "one_dimensional_error",
+    "plan",
+    "regression_constants",
+    "second_moment_bound",
+    "truncation_shift",
+    "wasserstein_bound",
+]

@@ -1,0 +1,142 @@
+"""The robust mean's error: lem:rob_bound, Appendix A, and the universal constant that can only be measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robula.exceptions import InputError
+from robula.theory._checks import check_contamination, check_count, check_non_negative, check_positive
+
+
+def gradient_error_bound(
+    dim: int, level: float, covariance_norm: float, fourth_moment: float, constant: float, log_dim: float | None = None
+) -> float:
+    """lem:rob_bound: C_1 C_4^(1/4) sqrt(gamma log d |Sigma_theta|), with log d as printed unless ``log_dim`` is given.
+
+    Parameters
+    ----------
+    level : float
+        gamma = epsilon + e_n.
+    constant : float
+        The universal constant C_1; the paper does not give it.
+    """
+    dim = check_count(dim, "dim", 1)
+    log_d = math.log(dim) if log_dim is None else check_non_negative(log_dim, "log_dim")
+    size = check_contamination(level) * log_d * check_non_negative(covariance_norm, "covariance_norm")
+    return _factor(fourth_moment, constant) * math.sqrt(size)
+
+
+def one_dimensional_error(level: float, scale: float, fourth_moment: float, constant: float = 1.0) -> float:
+    """lem:1d_robust: C C_4^(1/4) sigma eta^(3/4); Appendix A needs eta below 1/6."""
+    eta = check_contamination(level)
+    return _factor(fourth_moment, constant) * check_non_negative(scale, "scale") * math.pow(eta, 0.75)
+
+
+def ball_radius(
+    dim: int, level: float, covariance_norm: float, covariance_trace: float, fourth_moment: float, constant: float = 1.0
+) -> float:
+    """lem:bnd_ptn_rad: C C_4^(1/4) (sqrt(d |Sigma|) / eta^(1/4) + sqrt(tr Sigma) eta^(3/4)), for eta above 0."""
+    eta = check_positive(level, "level", "the share of outliers")
+    dim = check_count(dim, "dim", 1)
+    near = math.sqrt(dim * check_non_negative(covariance_norm, "covariance_norm")) / math.pow(eta, 0.25)
+    far = math.sqrt(check_non_negative(covariance_trace, "covariance_trace")) * math.pow(eta, 0.75)
+    return _factor(fourth_moment, constant) * (near + far)
+
+
+def truncation_shift(
+    level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0
+) -> tuple[float, float]:
+    """lem:shifts: bounds on the shift of the clean mean and on the clean covariance's norm after truncation."""
+    eta = check_contamination(level)
+    size = check_non_negative(covariance_norm, "covariance_norm")
+    return _factor(fourth_moment, constant) * math.pow(eta, 0.75) * math.sqrt(size), (constant * eta + 1.0) * size
+
+
+def low_variance_error(level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0) -> float:
+    """lem:error_bnd_proj: bound on |eta P_W delta_mu|^2, eta ((C eta + 1) + C C_4^(1/2) eta^(1/2)) |Sigma|."""
+    eta = check_contamination(level)
+    size = check_non_negative(covariance_norm, "covariance_norm")
+    return eta * ((constant * eta + 1.0) + constant * math.sqrt(fourth_moment * eta)) * size
+
+
+def _factor(fourth_moment: float, constant: float) -> float:
+    """C C_4^(1/4), which every piece carries."""
+    moment = check_non_negative(fourth_moment, "fourth_moment")
+    return check_non_negative(constant, "constant") * math.sqrt(math.sqrt(moment))
+
+
+class MeasuredConstant(NamedTuple):
+    """A measured, not proved, value of C_R.
+
+    Attributes
+    ----------
+    C_R : float
+        Largest of |error|^2 / (epsilon l |Sigma_theta|) over the points tried.
+    errors : ndarray, shape (points,)
+        Length of the gradient error at each.
+    points : int
+    """
+
+    C_R: float
+    errors: NDArray[np.float64]
+    points: int
+
+
+def measure_gradient_constant(
+    gradients: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    robust_mean: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    clean: NDArray[np.bool_],
+    thetas: NDArray[np.float64],
+    contamination: float,
+    *,
+    ball: float = 0.0,
+    ball_points: int = 0,
+    rng: np.random.Generator | None = None,
+    log_dim: float | None = None,
+) -> MeasuredConstant:
+    """Measure the universal constant C_R on the points a chain visits, and on a ball around their mean.
+
+    Parameters
+    ----------
+    gradients : callable
+        theta (d,) to the rows' gradients (n, d).
+    robust_mean : callable
+        Points (n, d) to their robust mean (d,).
+    clean : ndarray of bool, shape (n,)
+        Which rows are clean: known in simulations only.
+    thetas : ndarray, shape (m, d)
+    contamination : float
+        epsilon, above 0.
+    ball, ball_points : float, int
+        Radius of the ball and number of uniform points in it, drawn with ``rng``.
+    log_dim : float, optional
+        Stands for log d; None is 1 + log d.
+    """
+    points = np.atleast_2d(np.asarray(thetas, dtype=np.float64))
+    dim = points.shape[1]
+    epsilon = check_contamination(contamination)
+    if epsilon == 0.0:
+        raise InputError("contamination is 0: the constant multiplies nothing and cannot be measured.")
+    if ball_points:
+        if rng is None:
+            raise InputError("ball_points needs rng, a numpy.random.Generator.")
+        directions = rng.standard_normal((ball_points, dim))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        radii = ball * rng.uniform(size=(ball_points, 1)) ** (1.0 / dim)
+        points = np.vstack([points, points.mean(axis=0) + radii * directions])
+    log_d = 1.0 + math.log(dim) if log_dim is None else check_positive(log_dim, "log_dim", "log d")
+    ratios, errors = [], []
+    for theta in points:
+        rows = gradients(theta)
+        good = rows[clean]
+        error = float(np.linalg.norm(robust_mean(rows) - good.mean(axis=0)))
+        centred = good - good.mean(axis=0)
+        norm = float(np.linalg.eigvalsh(centred.T @ centred / len(good))[-1])
+        errors.append(error)
+        ratios.append(error**2 / (epsilon * log_d * norm) if norm > 0 else 0.0)
+    return MeasuredConstant(max(ratios), np.asarray(errors), len(points))

@@ -1,0 +1,240 @@
+"""The bounds against exact laws, their slips shown, and constants that cannot be refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import robula
+from robula import theory
+
+PROBLEM = {
+    "steps": 100, "step_size": 1e-4, "n": 1000, "dim": 10, "contamination": 0.05, "smoothness": 2.0,
+    "strong_convexity": 0.5, "C_R": 0.3, "C_sigma1": 0.2, "C_sigma2": 1.5,
+}  # fmt: skip
+
+
+def test_the_printed_theorem_term_by_term():
+    """thm:RULA_conv evaluated by hand at one setting."""
+    bound = theory.wasserstein_bound(**PROBLEM)
+    h, log_d = 0.1, math.log(10)
+    initial = 2 * math.exp(-0.5 * 100 * h) / (1000 * 0.5) * (10 / 2 * math.log(4))
+    step = 8 * (0.3 * 1.5 * 4**4 * 0.05 * log_d + 2**4 / 0.5**3 * 0.01) * h**2 + 4 * 4**2 * 0.01 * h
+    bad = 0.05 * (4 * 0.3 * 1.5 / 0.25 * log_d + 8 * 0.3 * 0.2 / 0.25 * 0.01 * log_d)
+    assert bound.initial == pytest.approx(initial)
+    assert bound.discretization == pytest.approx(step)
+    assert bound.contamination == pytest.approx(bad)
+    assert bound.total == pytest.approx(initial + step + bad)
+    assert bound.w2 == pytest.approx(math.sqrt(bound.total))
+    # The second displayed line: the same with d/2 log(L/m) written out.
+    assert bound.initial == pytest.approx(1 / 0.5 * math.log(4) * 0.01 * math.exp(-0.5 * 100 * h))
+    given = theory.wasserstein_bound(**PROBLEM, initial_kl=7.0, log_dim=2.0)
+    assert given.initial == pytest.approx(2 * math.exp(-5.0) / 500 * 7.0)
+    assert given.contamination == pytest.approx(bad / log_d * 2.0)
+
+
+def test_violated_conditions_are_named_with_their_factor():
+    fine = theory.wasserstein_bound(**PROBLEM)
+    assert fine.valid
+    assert fine.violations == ()
+    wrong = theory.wasserstein_bound(**{**PROBLEM, "step_size": 2e-3, "C_sigma1": 20.0})
+    assert not wrong.valid
+    step, epsilon = wrong.violations
+    assert "step size" in step
+    assert "4 times the limit" in step
+    assert "contamination at most m-bar^2" in epsilon
+    # C_sigma1 = 0 puts no condition on the contamination.
+    assert theory.wasserstein_bound(**{**PROBLEM, "C_sigma1": 0.0}).conditions[1].limit == math.inf
+
+
+def test_monotone_as_the_theorem_says():
+    def value(**changes):
+        return theory.corrected_wasserstein_bound(**{**PROBLEM, **changes}).total
+
+    assert value(steps=200) < value(steps=100) < value(steps=0)
+    assert value(step_size=2e-4, steps=10**6) > value(step_size=1e-4, steps=10**6)
+    assert value(contamination=0.01) < value(contamination=0.05)
+
+
+def exact_law(problem, scale: int, estimate: np.ndarray, eta: float, k: int) -> tuple[np.ndarray, float]:
+    """Mean (d,) and variance of the k-th iterate of mean estimation from N(0, I / L); prior N(0, I)."""
+    precision = scale + 1.0
+    shrink = 1.0 - eta * precision
+    mean = scale * estimate / precision * (1.0 - shrink**k)
+    variance = shrink ** (2 * k) / precision + 2 * eta * (1 - shrink ** (2 * k)) / (1 - shrink**2)
+    return mean, variance
+
+
+GRID = [
+    (n_clean, dim, epsilon, seed)
+    for n_clean in (100, 400)
+    for dim in (1, 3, 12)
+    for epsilon in (0.0, 0.05, 0.15)
+    for seed in (0, 1)
+]
+
+
+@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.parametrize(("n_clean", "dim", "epsilon", "seed"), GRID)
+def test_mean_estimation_stays_below_the_corrected_bound(n_clean, dim, epsilon, seed):
+    """The iterate is exactly Gaussian, so W2 to the clean posterior is known for every k and step size.
+
+    Scaling by the number of clean rows, as the theorem's hypothesis needs where C_sigma1 = 0 (docs/errata.md).
+    """
+    problem = robula.simulate.mean_estimation(n_clean, dim, epsilon, seed)
+    z, clean = problem.model.z, ~problem.outlier_mask
+    n = len(z)
+    constants = theory.mean_constants(z[clean], n, contamination=epsilon)
+    estimate = robula.robust_mean(z, epsilon)
+    log_d = 1.0 + math.log(dim)
+    error = n_clean * np.linalg.norm(estimate - z[clean].mean(axis=0))
+    C_R = (error / n) ** 2 / (epsilon * constants.C_sigma2 * log_d) if epsilon else 0.0
+    target = problem.clean_posterior
+    for eta in np.array([1.0, 0.3, 0.03]) / (n * constants.smoothness):
+        for k in (0, 1, 3, 10, 100, 3000):
+            mean, variance = exact_law(problem, n_clean, estimate, eta, k)
+            spread = dim * (math.sqrt(variance) - math.sqrt(target.covariance[0, 0])) ** 2
+            exact = float(((mean - target.mean) ** 2).sum()) + spread
+            bound = theory.corrected_wasserstein_bound(
+                k, eta, n, dim, epsilon, constants.smoothness, constants.strong_convexity, C_R,
+                constants.C_sigma1, constants.C_sigma2, constants.mode_norm,
+            )  # fmt: skip
+            assert bound.valid
+            assert exact <= bound.total
+
+
+def test_the_printed_bound_is_violated_at_the_start_and_in_one_dimension():
+    """At k = 0 with the mode away from 0 the printed bound is nearly 0; at d = 1 log d makes contamination free."""
+    problem = robula.simulate.mean_estimation(400, 5, 0.0, 0)
+    constants = theory.mean_constants(problem.model.z, 400)
+    L, m = constants.smoothness, constants.strong_convexity
+    arguments = (1.0 / (400 * L), 400, 5, 0.0, L, m, 0, 0, 1.0)
+    exact = float((problem.clean_posterior.mean**2).sum())
+    assert theory.wasserstein_bound(0, *arguments).total < exact
+    assert theory.corrected_wasserstein_bound(0, *arguments, mode_norm=constants.mode_norm).total >= exact
+    assert theory.wasserstein_bound(**{**PROBLEM, "dim": 1}).contamination == 0.0
+    assert theory.corrected_wasserstein_bound(**{**PROBLEM, "dim": 1}).contamination > 0.0
+
+
+def test_second_moment_and_initial_kl():
+    value = theory.second_moment_bound(1000, 10, 0.05, 0.5, 0.3, 1.5)
+    assert value == pytest.approx(4 * 0.3 * 1.5 * 0.05 * math.log(10) / 0.25 + 4 * 10 / 500)
+    assert theory.second_moment_bound(1000, 10, 0.05, 0.5, 0.3, 1.5, smoothness=2.0, mode_norm=3.0) == pytest.approx(
+        10 / 2000 + 9.0
+    )
+    assert theory.initial_kl(10, 2.0, 0.5) == pytest.approx(5 * math.log(4))
+    # Exact for a Gaussian: KL(N(0, 1/L) | N(mu, 1/L)) = L mu^2 / 2.
+    assert theory.initial_kl(1, 2.0, 2.0, mode_norm=3.0, n=10) == pytest.approx(10 * 2.0 * 9 / 2)
+
+
+def test_contamination_level():
+    level = theory.contamination_level(0.1, 2000, delta=0.05)
+    margin = math.sqrt(2 / 2000 * math.log(20))
+    assert level.level == pytest.approx(0.1 + margin)
+    assert level.lower == pytest.approx(0.1 - margin)
+    assert level.clean_rows == pytest.approx((2000 * (0.9 - margin), 2000 * (0.9 + margin)))
+    counts = np.random.default_rng(0).binomial(2000, 0.1, size=2000) / 2000
+    assert ((counts <= level.level) & (counts >= level.lower)).mean() > 0.95
+
+
+def test_mean_constants_are_those_of_the_gradients(rng):
+    A = rng.standard_normal((3, 3))
+    covariance = A @ A.T + np.eye(3)
+    z = rng.multivariate_normal(np.ones(3), 2.0 * covariance, size=200)
+    model = robula.MeanModel(z, covariance=covariance, prior=robula.NormalPrior(0.5, 2.0))
+    constants = theory.mean_constants(z, 250, covariance=covariance, prior_mean=0.5, prior_covariance=2.0)
+    posterior = model.gaussian_posterior()
+    hessian = np.linalg.inv(posterior.covariance)
+    assert constants.smoothness == pytest.approx(np.linalg.eigvalsh(hessian)[-1] / 250)
+    assert constants.strong_convexity == pytest.approx(np.linalg.eigvalsh(hessian)[0] / 250)
+    gradients = model.gradients(rng.standard_normal(3))
+    assert constants.C_sigma2 == pytest.approx(np.linalg.eigvalsh(np.cov(gradients.T, bias=True))[-1])
+    assert constants.mode_norm == pytest.approx(np.linalg.norm(posterior.mean))
+    assert constants.width == pytest.approx(math.sqrt(np.trace(posterior.covariance)))
+
+
+@pytest.mark.parametrize("noise_scale", [0.5, 1.0, 3.0])
+def test_regression_constants_bound_the_gradients_covariance(noise_scale, rng):
+    X = rng.standard_normal((300, 4)) * [1.0, 2.0, 1.0, 0.5]
+    truth = rng.uniform(size=4)
+    y = X @ truth + noise_scale * rng.standard_normal(300)
+    model = robula.LinearModel(X, y, noise_scale=noise_scale, prior=robula.NormalPrior(0.0, 1.0))
+    constants = theory.regression_constants(X, 300, noise_scale=noise_scale, truth=truth, clean_y=y)
+    posterior = model.gaussian_posterior()
+    hessian = np.linalg.eigvalsh(np.linalg.inv(posterior.covariance)) / 300
+    assert (constants.strong_convexity, constants.smoothness) == pytest.approx((hessian[0], hessian[-1]))
+    for distance in (0.0, 0.1, 1.0, 10.0):
+        direction = rng.standard_normal(4)
+        theta = posterior.mean + distance * direction / np.linalg.norm(direction)
+        norm = np.linalg.eigvalsh(np.cov(model.gradients(theta).T, bias=True))[-1]
+        assert norm <= constants.C_sigma1 * distance**2 + constants.C_sigma2
+
+
+def test_fourth_moment_constant_is_bracketed(rng):
+    lower, upper = theory.fourth_moment_constant(rng.standard_normal((40_000, 3)))
+    assert 2.9 < lower < 3.3
+    assert 4.8 < upper < 5.3  # d + 2 for a Gaussian
+    values = np.array([-1.0] * 9 + [9.0])[:, None]
+    exact = (values**4).mean() / (values**2).mean() ** 2
+    assert theory.fourth_moment_constant(values) == pytest.approx((exact, exact))
+
+
+def test_measured_constant_covers_what_it_saw(rng):
+    problem = robula.simulate.mean_estimation(300, 4, 0.1, 0)
+    measured = theory.measure_gradient_constant(
+        problem.model.gradients,
+        lambda points: robula.robust_mean(points, 0.1),
+        ~problem.outlier_mask,
+        np.zeros((2, 4)),
+        0.1,
+        ball=2.0,
+        ball_points=5,
+        rng=rng,
+    )
+    assert measured.points == 7
+    # Gradients of mean estimation only translate: the same error everywhere.
+    np.testing.assert_allclose(measured.errors, measured.errors[0], rtol=1e-8)
+    z = problem.model.z
+    error = np.linalg.norm(robula.robust_mean(z, 0.1) - z[~problem.outlier_mask].mean(axis=0))
+    assert measured.errors[0] == pytest.approx(error)
+    with pytest.raises(robula.InputError, match="contamination is 0"):
+        theory.measure_gradient_constant(problem.model.gradients, np.mean, ~problem.outlier_mask, np.zeros((1, 4)), 0.0)
+
+
+def test_gradient_error_pieces_have_the_stated_rates():
+    assert theory.gradient_error_bound(10, 0.1, 4.0, 81.0, 2.0) == pytest.approx(
+        2.0 * 3.0 * math.sqrt(0.1 * math.log(10) * 4.0)
+    )
+    assert theory.one_dimensional_error(0.1, 2.0, 16.0) == pytest.approx(2 * 2 * 0.1**0.75)
+    assert theory.ball_radius(4, 0.0625, 1.0, 9.0, 1.0) == pytest.approx(2 / 0.5 + 3 * 0.0625**0.75)
+    shift, norm = theory.truncation_shift(0.1, 4.0, 16.0)
+    assert (shift, norm) == pytest.approx((2 * 0.1**0.75 * 2, 1.1 * 4))
+    assert theory.low_variance_error(0.04, 2.0, 9.0) == pytest.approx(0.04 * (1.04 + 3 * 0.2) * 2)
+
+
+REFUSED = {
+    "m above L": ({"strong_convexity": 3.0}, "strong_convexity=3 is above smoothness=2"),
+    "zero L": ({"smoothness": 0.0}, "smoothness=0.0"),
+    "negative m": ({"strong_convexity": -1.0}, "strong_convexity=-1.0"),
+    "contamination one half": ({"contamination": 0.5}, r"\[0, 0.5\)"),
+    "no dimension": ({"dim": 0}, "dim=0"),
+    "nan constant": ({"C_R": math.nan}, "C_R=nan"),
+    "negative constant": ({"C_sigma2": -1.0}, "C_sigma2=-1.0"),
+    "negative steps": ({"steps": -1}, "steps=-1"),
+    "zero step": ({"step_size": 0.0}, "step_size=0.0"),
+    "nan log d": ({"log_dim": math.nan}, "log_dim"),
+}
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+@pytest.mark.parametrize("function", [theory.wasserstein_bound, theory.corrected_wasserstein_bound])
+def test_impossible_constants_are_refused(case, function):
+    changes, message = REFUSED[case]
+    with pytest.raises(robula.InputError, match=message):
+        function(**{**PROBLEM, **changes})
+
+
+def test_one_dimension_works():
+    assert theory.corrected_wasserstein_bound(**{**PROBLEM, "dim": 1}).total > 0

@@ -1,0 +1,71 @@
+"""A plan, then a run with its numbers: the accuracy asked for is reached."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import robula
+from robula import theory
+
+
+def many_chains_w2(posterior: robula.Posterior, target: robula.GaussianPosterior) -> float:
+    """W2 in widths between the last states of many chains and the target."""
+    last = posterior.draws[:, -1]
+    width = math.sqrt(np.trace(target.covariance))
+    shift = np.linalg.norm(last.mean(axis=0) - target.mean)
+    return math.sqrt(shift**2 + robula.metrics.squared_bures(np.cov(last.T), target.covariance)) / width
+
+
+@pytest.mark.parametrize("kind", ["mean", "regression"])
+@pytest.mark.parametrize("accuracy", [0.8, 0.4])
+def test_planned_runs_reach_their_accuracy(kind, accuracy):
+    if kind == "mean":
+        problem = robula.simulate.mean_estimation(200, 3, 0.0, 1)
+        constants = theory.mean_constants(problem.model.z, 200)
+    else:
+        problem = robula.simulate.linear_regression(200, 3, 0.0, 1)
+        model = problem.model
+        constants = theory.regression_constants(
+            model.design, 200, noise_scale=1.0, truth=problem.truth, clean_y=model.y
+        )
+    numbers = theory.plan(constants, accuracy)
+    assert numbers.bound.valid
+    assert numbers.bound.initial + numbers.bound.discretization <= (accuracy * constants.width) ** 2
+    # One step fewer at this step size would not do.
+    posterior = robula.sample(
+        problem.model,
+        contamination=0.0,
+        selector="mean",
+        step_size=numbers.step_size,
+        start_variance=1.0 / (200 * constants.smoothness),
+        burn_in=numbers.steps - 1,
+        draws=1,
+        chains=400,
+        seed=0,
+        progress=False,
+    )
+    # 400 chains leave a sampling error of about sqrt((1 + (d + 1) / 4) / 400) = 0.07 widths.
+    assert many_chains_w2(posterior, problem.clean_posterior) <= accuracy + 0.1
+
+
+def test_plans_are_minimal_and_shrink_with_the_accuracy():
+    constants = theory.Constants(1000, 20, 0.0, 2.0, 0.5, 0.0, 1.0, 1.0, math.sqrt(20 / 1000))
+    coarse, fine = theory.plan(constants, 0.5), theory.plan(constants, 0.1)
+    assert fine.steps > coarse.steps
+    assert fine.step_size < coarse.step_size
+    assert coarse.contamination_widths == 0.0
+    short = theory.corrected_wasserstein_bound(
+        coarse.steps - 1, coarse.step_size, 1000, 20, 0.0, 2.0, 0.5, 0.0, 0.0, 1.0, 1.0
+    )
+    assert short.initial + short.discretization > (0.5 * constants.width) ** 2
+
+
+def test_what_cannot_be_planned_is_said():
+    constants = theory.Constants(1000, 20, 0.1, 2.0, 0.5, 0.0, 1.0, 1.0, math.sqrt(20 / 1000))
+    numbers = theory.plan(constants, 0.5, C_R=1.0)
+    assert numbers.contamination_widths > 1.0
+    with pytest.raises(robula.InputError, match="accuracy"):
+        theory.plan(constants, 0.0)
