@@ -12,7 +12,19 @@ STAGES = ["data", "models", "selectors", "langevin", "chain", "result", "report"
 #: Modules any stage may use.
 SHARED = {"_warn", "_types", "_validation", "_optional", "_version", "exceptions", "theory"}
 #: Side packages: they import the core, the core never imports them.
-SIDE = {"__main__", "adapters", "simulate", "metrics", "experiments", "cli", "datasets", "sklearn", "distributed"}
+SIDE = {
+    "__main__",
+    "certification",
+    "planning",
+    "adapters",
+    "simulate",
+    "metrics",
+    "experiments",
+    "cli",
+    "datasets",
+    "sklearn",
+    "distributed",
+}
 OPTIONAL = {"jax", "numpyro", "pymc", "dask", "blackjax"}
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -3,6 +3,7 @@
 from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
+from robula.certification import Certificate, certificate
 from robula.exceptions import (
     BreakdownWarning,
     DatasetUnavailableError,
@@ -42,6 +43,7 @@ from robula.selectors import (
 __all__ = [
     "ULA",
     "BreakdownWarning",
+    "Certificate",
     "DatasetUnavailableError",
     "DivergenceError",
     "FlatPrior",
@@ -69,6 +71,7 @@ __all__ = [
     "Selector",
     "StepSizeWarning",
     "__version__",
+    "certificate",
     "datasets",
     "from_jax",
     "load",

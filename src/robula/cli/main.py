@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from robula._version import __version__
+from robula.cli.plan import plan
 from robula.cli.reproduce import datasets, reproduce
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 
 app.command()(reproduce)
+app.command()(plan)
 app.command()(datasets)
 
 

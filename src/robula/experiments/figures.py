@@ -87,6 +87,9 @@ def _finish(axes: Any, letter: str, sweep: str) -> None:
     axes.set_title(f"({letter})", loc="left", fontsize=10)
     if sweep == "n_clean":
         axes.set_xscale("log")
+        ticks = axes.lines[0].get_xdata()
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=9)
 

@@ -1,0 +1,121 @@
+"""The certificate of a finished run, and the plan command."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import robula
+from robula.cli.main import app
+from robula.planning import data_constants
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return robula.simulate.linear_regression(300, 3, 0.05, seed=0)
+
+
+@pytest.fixture(scope="module")
+def posterior(problem):
+    return robula.rob_ula(problem.model, contamination=0.05, draws=500, burn_in=200, seed=0)
+
+
+def test_certificate_says_what_is_proved_measured_and_assumed(problem, posterior):
+    result = robula.certificate(problem.model, posterior)
+    assert result.bound.total > 0
+    gap = robula.metrics.clean_posterior_gap(posterior, problem.clean_posterior)
+    assert result.bound.w2 / result.width > gap.w2 - 3 * gap.w2_mcse
+    for word in ("Proved:", "Measured:", "Assumed: C_R = 1", "Error budget", "halving the step", "R-hat"):
+        assert word in result.text
+    assert result.effective_sample_size == pytest.approx(posterior.summary()["ess_bulk"].astype(float).min(), rel=0.5)
+
+
+def test_conditions_that_fail_are_said(problem, posterior):
+    """The paper's own default regression admits almost no contamination: the certificate may not hide it."""
+    result = robula.certificate(problem.model, posterior, C_R=100.0, step_halving=False)
+    assert result.step_halving is None
+    assert "Not a bound: the theorem's condition fails" in result.text
+    assert "times the limit" in result.text
+
+
+def test_step_halving_sees_the_inflated_variance():
+    """At h = 1 / L an isotropic posterior has sqrt(2) times the spread, at half of that sqrt(4/3): a ratio of 0.816."""
+    model = robula.MeanModel(np.random.default_rng(0).standard_normal((200, 4)), prior=robula.NormalPrior(0.0, 1.0))
+    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=4000, seed=1)
+    result = robula.certificate(model, posterior)
+    assert result.step_halving is not None
+    assert result.step_halving.spread_ratio == pytest.approx(math.sqrt((4 / 3) / 2), abs=0.02)
+    assert result.step_halving.shift < 4 * result.step_halving.shift_mcse
+    assert result.mean_shift == 0.0
+    assert result.bound.contamination == 0.0
+
+
+def test_own_selectors_must_be_given_back(problem):
+    class Trim(robula.RobustMean):
+        def select(self, points, contamination):
+            return robula.Selection((robula.Part(np.ones(len(points))),), points.shape[1])
+
+    posterior = robula.sample(problem.model, contamination=0.05, selector=Trim(), draws=20)
+    with pytest.raises(robula.InputError, match="pass it as selector="):
+        robula.certificate(problem.model, posterior)
+    assert robula.certificate(problem.model, posterior, selector=Trim()).step_halving is not None
+
+
+def test_certificate_needs_the_runs_own_model(problem, posterior):
+    other = robula.MeanModel(np.eye(5))
+    with pytest.raises(robula.InputError, match="certificate needs"):
+        robula.certificate(other, posterior)
+
+
+def csv(tmp_path, problem):
+    table = pd.DataFrame(problem.model.design, columns=["a", "b", "c"]).assign(y=problem.model.y)
+    path = tmp_path / "data.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_plan_command(tmp_path, problem):
+    path = csv(tmp_path, problem)
+    picture = tmp_path / "bound.png"
+    arguments = ["plan", str(path), "--model", "linear", "--target", "y", "--noise-scale", "1"]
+    result = CliRunner().invoke(
+        app, [*arguments, "--contamination", "0.1", "--accuracy", "0.5", "--plot", str(picture)]
+    )
+    assert result.exit_code == 0, result.output
+    for word in ("step size", "steps", "bad rows add at most", "assumed", "remark"):
+        assert word in result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "linear", "--target", "z", "--noise-scale", "1"], "not a column"),
+        (["--model", "linear", "--target", "y"], "--noise-scale"),
+        (["--model", "forest", "--target", "y"], "not known"),
+        (["--model", "logistic", "--target", "y"], "distinct labels"),
+    ],
+)
+def test_plan_command_refuses_in_one_line(tmp_path, problem, arguments, message):
+    result = CliRunner().invoke(app, ["plan", str(csv(tmp_path, problem)), "--contamination", "0.1", *arguments])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    missing = CliRunner().invoke(app, ["plan", str(tmp_path / "no.csv"), "--contamination", "0.1", *arguments])
+    assert missing.exit_code == 2
+
+
+def test_logistic_constants_are_proved_ones():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = rng.uniform(size=300) < 1 / (1 + np.exp(-X[:, 0]))
+    model = robula.LogisticModel(X, y, prior=robula.NormalPrior(0.0, 4.0))
+    constants = data_constants(model, 0.0)
+    assert constants.strong_convexity == pytest.approx(0.25 / 300)
+    assert constants.smoothness == pytest.approx((0.25 * np.linalg.eigvalsh(X.T @ X)[-1] + 0.25) / 300)
+    for theta in rng.standard_normal((10, 2)):
+        assert np.linalg.eigvalsh(np.cov(model.gradients(theta).T, bias=True))[-1] <= constants.C_sigma2
+    assert robula.theory.plan(constants, 0.9).steps > 100
