@@ -66,5 +66,8 @@ def _lines(constants: Any, numbers: Any) -> list[tuple[str, str]]:
             f"{math.sqrt(numbers.bound.initial + numbers.bound.discretization) / width:.3g} widths",
         ),
         ("bad rows add at most", f"{numbers.contamination_widths:.3g} widths"),
-        ("the remark's O() values", f"step size {numbers.remark_step_size:.3g}, {numbers.remark_steps:.0f} steps"),
+        (
+            "the remark's O() values",
+            f"step size {numbers.remark_step_size:.3g}, {numbers.remark_steps:.0f} steps of 1 / L",
+        ),
     ]
