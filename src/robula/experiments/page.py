@@ -18,13 +18,13 @@ from robula.experiments.reproduce import TITLES
 
 _INTRO = """# The paper, reproduced
 
-Every experiment of section 6 of *Bayesian Robustness: A Nonasymptotic Viewpoint*, re-run, with each sentence the
-paper says about a figure as a computed check. Nothing below is typed by hand: this page is written by `python -m
-robula.experiments.page` from the output of
+Every experiment of section 6 of *Bayesian Robustness: A Nonasymptotic Viewpoint*, re-run, with each sentence the paper
+says about a figure as a computed check. Figures, tables and verdicts are written by `python -m robula.experiments.page`
+from the output of
 
     {command}
 
-at commit `{commit}`. {note}
+at commit `{commit}`; only the summary is ours to word. {note}
 
 """
 
@@ -51,7 +51,7 @@ def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = 
     for figure in FIGURES:
         folder = source / figure
         parts.append(f"## {TITLES[figure]}\n\n")
-        for picture in sorted(folder.glob("*.png")):
+        for picture in sorted(folder.glob("*.png"), key=lambda path: (len(path.name), path.name)):
             shutil.copyfile(picture, images / picture.name)
             parts.append(f"![{TITLES[figure]}](images/reproduction/{picture.name})\n\n")
         parts.append(_claims(json.loads((folder / "claims.json").read_text())))
