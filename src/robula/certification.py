@@ -20,7 +20,8 @@ from robula.selectors.base import Selector
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.registry import SELECTORS
 from robula.theory.bounds import Bound
-from robula.theory.corrected import corrected_wasserstein_bound
+from robula.theory.constants import Constants
+from robula.theory.corrected import bound_for
 
 # Draws at which the covariance of the trusted rows' gradients is measured.
 _PROBES = 20
@@ -108,20 +109,11 @@ def certificate(
             "the posterior of the trusted rows is not strongly convex at its centre: the theorem says nothing."
         )
     first, second = _gradient_covariance(model, posterior)
-    bound = corrected_wasserstein_bound(
-        settings["burn_in"] + settings["draws"] * settings["thin"],
-        settings["step_size"],
-        n,
-        dim,
-        epsilon,
-        max(L, m),
-        m,
-        C_R,
-        first,
-        second,
-        float(np.linalg.norm(posterior.mean)),
-    )
     width = math.sqrt(float(np.trace(posterior.covariance)))
+    mode_norm = float(np.linalg.norm(posterior.mean))
+    constants = Constants(n, dim, epsilon, max(L, m), m, first, second, mode_norm, width)
+    steps = settings["burn_in"] + settings["draws"] * settings["thin"]
+    bound = bound_for(constants, steps, settings["step_size"], C_R)
     log_d = 1.0 + math.log(dim)
     shift = math.sqrt(epsilon * C_R * log_d * second) / m
     halving = (

@@ -17,7 +17,7 @@ from robula.models.mean import MeanModel
 from robula.models.priors import NormalPrior
 from robula.selectors.recursive import RecursiveMean
 from robula.theory.constants import Constants, mean_constants, regression_constants
-from robula.theory.corrected import corrected_wasserstein_bound
+from robula.theory.corrected import bound_for
 from robula.theory.planning import Plan
 
 PlannedModel = MeanModel | LinearModel | LogisticModel
@@ -113,22 +113,7 @@ def bound_figure(constants: Constants, numbers: Plan, C_R: float) -> Figure:
     figure = Figure(figsize=(6.5, 4.2), layout="constrained")
     axes = figure.subplots()
     steps = np.unique(np.linspace(0, 2 * numbers.steps, 200).astype(int))
-    bounds = [
-        corrected_wasserstein_bound(
-            int(step),
-            numbers.step_size,
-            constants.n,
-            constants.dim,
-            constants.contamination,
-            constants.smoothness,
-            constants.strong_convexity,
-            C_R,
-            constants.C_sigma1,
-            constants.C_sigma2,
-            constants.mode_norm,
-        )
-        for step in steps
-    ]
+    bounds = [bound_for(constants, int(step), numbers.step_size, C_R) for step in steps]
     curves = {
         "start": [bound.initial for bound in bounds],
         "step size": [bound.discretization for bound in bounds],

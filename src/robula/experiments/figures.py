@@ -19,18 +19,7 @@ def recovery_figure(table: pd.DataFrame, default: dict[str, Any], title: str) ->
     """Figures 1 and 3: recovery error against n, d and epsilon, mean and standard error over runs."""
     figure = Figure(figsize=(12.5, 3.8), layout="constrained")
     for axes, (letter, sweep) in zip(figure.subplots(1, 3), zip("abc", _AXES, strict=True), strict=True):
-        for algorithm in ("ULA", "Rob-ULA"):
-            values = curve(table, default, sweep, algorithm, "error")
-            axes.errorbar(
-                values.x,
-                values.mean,
-                values.error,
-                color=_COLOURS[algorithm],
-                marker="o",
-                markersize=4,
-                capsize=2,
-                label=algorithm,
-            )
+        _error_bars(axes, table, default, sweep, "error")
         _finish(axes, letter, sweep)
         axes.set_ylabel(r"recovery error $\|\hat\theta - \theta\|_2$")
         axes.set_yscale("log")
@@ -59,19 +48,7 @@ def gap_figure(table: pd.DataFrame, default: dict[str, Any], title: str) -> Figu
     grid = figure.subplots(2, 3)
     for row, column in enumerate(("bias", "spread")):
         for axes, (letter, sweep) in zip(grid[row], zip("abcdef"[3 * row :], _AXES, strict=False), strict=True):
-            for algorithm in ("ULA", "Rob-ULA"):
-                values = curve(table, default, sweep, algorithm, column)
-                errors = curve(table, default, sweep, algorithm, f"{column}_mcse")
-                axes.errorbar(
-                    values.x,
-                    values.mean,
-                    errors.mean,
-                    color=_COLOURS[algorithm],
-                    marker="o",
-                    markersize=4,
-                    capsize=2,
-                    label=algorithm,
-                )
+            _error_bars(axes, table, default, sweep, column, f"{column}_mcse")
             _finish(axes, letter, sweep)
             axes.set_ylabel(f"{column} (clean posterior widths)" if column == "bias" else "spread (1 is right)")
             if column == "bias":
@@ -80,6 +57,17 @@ def gap_figure(table: pd.DataFrame, default: dict[str, Any], title: str) -> Figu
                 axes.axhline(1.0, color="0.6", linewidth=1, linestyle="--")
     figure.suptitle(title)
     return figure
+
+
+def _error_bars(
+    axes: Any, table: pd.DataFrame, default: dict[str, Any], sweep: str, column: str, error_column: str | None = None
+) -> None:
+    """Draw both algorithms' curves, with the standard error over runs or the mean of a column of errors."""
+    for algorithm in ("ULA", "Rob-ULA"):
+        values = curve(table, default, sweep, algorithm, column)
+        errors = values.error if error_column is None else curve(table, default, sweep, algorithm, error_column).mean
+        style = {"color": _COLOURS[algorithm], "marker": "o", "markersize": 4, "capsize": 2, "label": algorithm}
+        axes.errorbar(values.x, values.mean, errors, **style)
 
 
 def _finish(axes: Any, letter: str, sweep: str) -> None:

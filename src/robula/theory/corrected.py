@@ -19,6 +19,7 @@ import math
 from robula.theory._checks import check_contamination, check_count, check_curvatures, check_non_negative, check_positive
 from robula.theory.bounds import Bound, theorem_conditions
 from robula.theory.bounds import initial_kl as kl_of_start
+from robula.theory.constants import Constants
 
 
 def corrected_wasserstein_bound(
@@ -72,4 +73,21 @@ def corrected_wasserstein_bound(
         scale * (per_moment_step * stationary + constant_step),
         scale * (per_moment_error * stationary + constant_error),
         theorem_conditions(eta, n, epsilon, L, m, first, log_d),
+    )
+
+
+def bound_for(constants: Constants, steps: int, step_size: float, C_R: float) -> Bound:
+    """Return the corrected bound for a problem whose constants are known."""
+    return corrected_wasserstein_bound(
+        steps,
+        step_size,
+        constants.n,
+        constants.dim,
+        constants.contamination,
+        constants.smoothness,
+        constants.strong_convexity,
+        C_R,
+        constants.C_sigma1,
+        constants.C_sigma2,
+        constants.mode_norm,
     )

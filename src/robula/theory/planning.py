@@ -9,7 +9,7 @@ from robula.exceptions import InputError
 from robula.theory._checks import check_positive
 from robula.theory.bounds import Bound
 from robula.theory.constants import Constants
-from robula.theory.corrected import corrected_wasserstein_bound
+from robula.theory.corrected import bound_for
 
 
 class Plan(NamedTuple):
@@ -63,19 +63,7 @@ def plan(constants: Constants, accuracy: float, C_R: float = 0.0, width: float |
     largest = 1.0 / (constants.n * constants.smoothness)
 
     def bound(step_size: float, steps: int) -> Bound:
-        return corrected_wasserstein_bound(
-            steps,
-            step_size,
-            constants.n,
-            constants.dim,
-            constants.contamination,
-            constants.smoothness,
-            constants.strong_convexity,
-            C_R,
-            constants.C_sigma1,
-            constants.C_sigma2,
-            constants.mode_norm,
-        )
+        return bound_for(constants, steps, step_size, C_R)
 
     def steps_needed(step_size: float) -> float:
         if bound(step_size, 0).discretization >= target:
