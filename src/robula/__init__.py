@@ -15,6 +15,7 @@ from robula.exceptions import (
     RobulaError,
     RobulaWarning,
     StepSizeWarning,
+    TruncationBiasWarning,
 )
 from robula.langevin import ULA, Kernel
 from robula.models import (
@@ -70,6 +71,7 @@ __all__ = [
     "Selection",
     "Selector",
     "StepSizeWarning",
+    "TruncationBiasWarning",
     "__version__",
     "certificate",
     "datasets",

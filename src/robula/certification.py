@@ -19,6 +19,7 @@ from robula.sampler import sample
 from robula.selectors.base import Selector
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.registry import SELECTORS
+from robula.selectors.sample_mean import SampleMean
 from robula.theory.bounds import Bound
 from robula.theory.constants import Constants
 from robula.theory.corrected import bound_for
@@ -98,9 +99,11 @@ def certificate(
     Certificate
         Print its ``text``.
     """
+    if not isinstance(model, Model) or not isinstance(posterior, Posterior) or not _belongs(model, posterior):
+        raise InputError(
+            "certificate needs the model, and the posterior that robula.sample drew from it, in this order."
+        )
     settings = posterior.settings
-    if not isinstance(model, Model) or posterior.draws.shape[-1] != model.dim or "smoothness" not in settings:
-        raise InputError("certificate needs the model and the posterior that robula.sample drew from it.")
     C_R = check_positive(C_R, "C_R", "the constant of the gradient error")
     n, dim, epsilon = model.n_rows, model.dim, float(settings["contamination"])
     L, m = settings["smoothness"] / n, settings["strong_convexity"] / n
@@ -124,7 +127,12 @@ def certificate(
     sizes = effective_sample_sizes(posterior.draws)
     r_hat = float(np.nanmax(r_hats(posterior.draws))) if posterior.draws.shape[1] >= 4 else math.nan
     result = Certificate(bound, width, float(sizes.min()), r_hat, halving, shift, C_R, "")
-    return result._replace(text=_words(result, model))
+    return result._replace(text=_words(result, model, settings["selector"]))
+
+
+def _belongs(model: Model, posterior: Posterior) -> bool:
+    rows, dim = len(posterior.row_weights), posterior.draws.shape[-1]
+    return "smoothness" in posterior.settings and (rows, dim) == (model.n_rows, model.dim)
 
 
 def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, float]:
@@ -194,7 +202,7 @@ def _kernel(settings: Any, given: Kernel | None) -> Kernel:
     raise InputError(f"the run used the kernel {settings['kernel']}; pass it as kernel= to repeat the run.")
 
 
-def _words(result: Certificate, model: Model) -> str:
+def _words(result: Certificate, model: Model, selector: str) -> str:
     bound, width = result.bound, result.width
 
     def widths(squared: float) -> str:
@@ -204,7 +212,8 @@ def _words(result: Certificate, model: Model) -> str:
         f"Bound on W2 to the clean posterior: {widths(bound.total)} posterior widths "
         f"(start {widths(bound.initial)}, step size {widths(bound.discretization)}, "
         f"bad rows {widths(bound.contamination)}; squares add).",
-        f"Error budget: bad rows move the mean by at most {result.mean_shift / width:.3g} widths.",
+        f"Error budget, with C_R = {result.C_R:g} assumed: bad rows move the mean by at most "
+        f"{result.mean_shift / width:.3g} widths.",
         f"Observed: smallest effective sample size {result.effective_sample_size:.0f}, "
         f"largest R-hat {result.r_hat:.3f}.",
     ]
@@ -214,6 +223,8 @@ def _words(result: Certificate, model: Model) -> str:
             f"Observed: halving the step moves the mean by {halving.shift:.2f} widths (Monte Carlo error "
             f"{halving.shift_mcse:.2f}) and multiplies the spread by {halving.spread_ratio:.2f}."
         )
+    if selector == repr(SampleMean()) and result.mean_shift > 0:
+        lines.append("Not a bound: the run used the plain mean, which bad rows can move arbitrarily far.")
     for violation in bound.violations:
         lines.append(f"Not a bound: the theorem's condition fails. {violation}.")
     lines += [

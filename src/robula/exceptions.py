@@ -77,6 +77,10 @@ class BreakdownWarning(RobulaWarning):
     """A robust mean was left with so few rows that its guarantee means little."""
 
 
+class TruncationBiasWarning(RobulaWarning):
+    """The selector truncates, and on this model's skewed gradients truncation is biased even without bad rows."""
+
+
 class StepSizeWarning(RobulaWarning):
     """The step size is beyond what the curvature of the trusted rows allows."""
 

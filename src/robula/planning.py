@@ -24,9 +24,9 @@ PlannedModel = MeanModel | LinearModel | LogisticModel
 
 
 def read_model(
-    path: Path, kind: str, target: str | None, noise_scale: float | None, prior_variance: float
+    path: Path, kind: str, target: str | None, noise_scale: float | None, prior_variance: float, intercept: bool
 ) -> PlannedModel:
-    """Make a model of a CSV file: all numeric columns but the target are features, with an intercept."""
+    """Make a model of a CSV file: all columns but the target are features."""
     import pandas as pd
 
     check_name(kind, "model", ("mean", "linear", "logistic"))
@@ -45,8 +45,8 @@ def read_model(
     if kind == "linear":
         if noise_scale is None:
             raise InputError("a linear model needs --noise-scale, the standard deviation of the noise.")
-        return LinearModel(features, table[target], noise_scale=noise_scale, prior=prior, intercept=True)
-    return LogisticModel(features, table[target], prior=prior, intercept=True)
+        return LinearModel(features, table[target], noise_scale=noise_scale, prior=prior, intercept=intercept)
+    return LogisticModel(features, table[target], prior=prior, intercept=intercept)
 
 
 def data_constants(model: PlannedModel, contamination: float) -> Constants:

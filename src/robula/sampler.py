@@ -15,7 +15,13 @@ from robula.chain.collector import collect
 from robula.chain.driver import iterate
 from robula.chain.progress import track
 from robula.data.arrays import as_numbers
-from robula.exceptions import BreakdownWarning, GuardWarning, InputError, StepSizeWarning
+from robula.exceptions import (
+    BreakdownWarning,
+    GuardWarning,
+    InputError,
+    StepSizeWarning,
+    TruncationBiasWarning,
+)
 from robula.langevin.base import Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
@@ -129,6 +135,7 @@ def sample(
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
+    _warn_if_biased(model, selector, contamination)
     centre = _find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
     if step_sizes is None:
@@ -170,6 +177,7 @@ def sample(
             "smoothness": centre.smoothness,
             "strong_convexity": centre.strong_convexity,
             "variance_inflation": kernel.variance_inflation(float(step_sizes[-1]) * centre.smoothness),
+            "relaxation_steps": _relaxation_steps(float(step_sizes[-1]), centre),
             "likelihood_rows": likelihood_rows,
             "draws": draws,
             "burn_in": burn_in,
@@ -224,6 +232,12 @@ def rob_ula(
     )
 
 
+def _relaxation_steps(step_size: float, centre: RobustCentre) -> float | None:
+    """Steps in which the slowest direction forgets its start by a factor e; None where it never does."""
+    slowest = step_size * centre.strong_convexity
+    return 1.0 / slowest if slowest > 0 else None
+
+
 def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
     array = as_numbers(start, "start")
     if array.shape not in ((dim,), (chains, dim)):
@@ -274,13 +288,23 @@ def _require_data_curvature(centre: RobustCentre) -> None:
 
 def _warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
     """Tell when a direction that the data inform is left to the prior by the rows that are trusted."""
-    if centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
+    if centre.bounded and centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
         heaviest = int(np.abs(centre.weakest_direction).argmax())
         warn(
             f"the trusted rows say almost nothing about parameter {model.parameter_names[heaviest]!r} (or a "
             "combination with it), although all rows together do: the rows that carry it are distrusted as a group, as "
             "happens with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
             BreakdownWarning,
+        )
+
+
+def _warn_if_biased(model: Model, selector: Selector, contamination: float) -> None:
+    if model.skewed_gradients and selector.truncates and contamination > 0:
+        warn(
+            f"{selector!r} cuts the rows with the largest gradients, and for {type(model).__name__} those are the rows "
+            "it fits worst, bad or not: expect over-confident coefficients, with an intercept even of the wrong sign. "
+            "Compare with selector='mean' before you believe them (docs/guide.md, Limits).",
+            TruncationBiasWarning,
         )
 
 
@@ -300,6 +324,6 @@ def _warn_if_guarded(guarded: np.ndarray) -> None:
     if share > 0.01:
         warn(
             f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
-            "Use a longer burn_in or a start nearer to it.",
+            "Use a smaller step_size, a longer burn_in, or a start nearer to it.",
             GuardWarning,
         )

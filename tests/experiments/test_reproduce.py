@@ -26,6 +26,8 @@ from robula.experiments.reproduce import reproduce
 from robula.experiments.runner import run_jobs
 from robula.experiments.scores import calibration_error, log_likelihoods
 
+pytestmark = pytest.mark.filterwarnings("ignore::robula.TruncationBiasWarning")
+
 TINY = Plan(
     default={"n_clean": 80, "dim": 4, "contamination": 0.1},
     sweeps={"n_clean": (60, 80), "dim": (2, 4), "contamination": (0.1, 0.2)},

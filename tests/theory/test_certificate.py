@@ -67,8 +67,17 @@ def test_own_selectors_must_be_given_back(problem):
 
 def test_certificate_needs_the_runs_own_model(problem, posterior):
     other = robula.MeanModel(np.eye(5))
-    with pytest.raises(robula.InputError, match="certificate needs"):
-        robula.certificate(other, posterior)
+    fewer = robula.simulate.linear_regression(100, 3, 0.05, seed=0).model
+    for model, run in ((other, posterior), (fewer, posterior), (posterior, problem.model)):
+        with pytest.raises(robula.InputError, match="certificate needs"):
+            robula.certificate(model, run)
+
+
+def test_the_plain_mean_gets_no_promise_about_bad_rows(problem):
+    posterior = robula.sample(problem.model, contamination=0.05, selector="mean", draws=50)
+    assert (
+        "plain mean, which bad rows can move" in robula.certificate(problem.model, posterior, step_halving=False).text
+    )
 
 
 def csv(tmp_path, problem):
@@ -86,7 +95,7 @@ def test_plan_command(tmp_path, problem):
         app, [*arguments, "--contamination", "0.1", "--accuracy", "0.5", "--plot", str(picture)]
     )
     assert result.exit_code == 0, result.output
-    for word in ("step size", "steps", "bad rows add at most", "assumed", "remark"):
+    for word in ("step size", "steps", "bad rows part", "assumed", "remark"):
         assert word in result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 

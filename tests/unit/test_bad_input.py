@@ -62,6 +62,10 @@ REFUSED_MODELS = {
     "huge integer": (lambda: robula.NormalPrior(10**400, 1.0), "prior mean"),
     "prior of text": (lambda: robula.NormalPrior("0", "1"), "only real numbers"),
     "complex prior": (lambda: robula.NormalPrior(0.0, 1j), "only real numbers"),
+    "row labels in another order": (
+        lambda: robula.LinearModel(pd.DataFrame(X), pd.Series(Y).iloc[::-1], noise_scale=1.0),
+        "different row labels",
+    ),
     "flat logistic": (lambda: robula.LogisticModel(X, np.arange(20) % 2), "needs a proper prior"),
     "flat poisson": (lambda: robula.PoissonModel(X, np.arange(20)), "needs a proper prior"),
     "negative count": (lambda: robula.PoissonModel(X, np.arange(20) - 1, prior=PRIOR), r"y\[0\]=-1"),

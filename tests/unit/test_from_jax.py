@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import robula
@@ -94,6 +95,14 @@ def test_a_piecewise_linear_likelihood_asks_for_a_step_size():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", robula.RobulaWarning)
         assert robula.sample(model, contamination=0.1, step_size=1e-3, draws=10).draws.shape == (4, 10, 1)
+
+
+def test_a_frame_is_the_dict_of_its_columns():
+    frame = pd.DataFrame({"x": X[:, 0], "y": Y})
+    model = robula.from_jax(
+        lambda p, row: -0.5 * (row["y"] - p * row["x"]) ** 2, frame, log_prior=robula.NormalPrior(0.0, 1.0), init=0.0
+    )
+    np.testing.assert_allclose(model.gradients(np.zeros(1))[:, 0], X[:, 0] * Y)
 
 
 def test_names_that_clash_are_told_apart():

@@ -224,6 +224,7 @@ def test_attackers_do_not_own_the_step_size():
         assert posterior.row_weights[:50].max() < 0.2
 
 
+@pytest.mark.filterwarnings("ignore::robula.TruncationBiasWarning")
 def test_poisson_survives_a_far_start():
     """At the start the rates are exp(20) and more; the guard brings the chains home, and is silent there."""
     rng = np.random.default_rng(1)
@@ -241,10 +242,10 @@ def test_poisson_survives_a_far_start():
     assert errors[0] < 0.5 * errors[1]
     assert posterior.row_weights[:20].mean() < 0.1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.GuardWarning)
+        warnings.simplefilter("ignore", robula.RobulaWarning)
         early = robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
     assert early.stats["guarded"].all()
-    with pytest.warns(robula.GuardWarning, match="longer burn_in"):
+    with pytest.warns(robula.GuardWarning, match="smaller step_size"):
         robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
 
 
@@ -315,3 +316,24 @@ def test_models_own_their_data():
 
 def test_large_seeds_are_welcome():
     assert not np.array_equal(run(seed=2**127 + 1).draws, run(seed=2**127).draws)
+
+
+@pytest.mark.parametrize("kind", [robula.LogisticModel, robula.PoissonModel])
+def test_truncation_of_skewed_gradients_is_announced(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    model = kind(X, rng.integers(0, 2, 60), prior=robula.NormalPrior(0.0, 1.0))
+    with pytest.warns(robula.TruncationBiasWarning, match=kind.__name__):
+        robula.rob_ula(model, contamination=0.1, draws=5, burn_in=0)
+    # Not where nothing is truncated, nor for the symmetric models.
+    robula.sample(model, contamination=0.1, selector="mean", draws=5, burn_in=0)
+    robula.rob_ula(model, contamination=0.0, draws=5, burn_in=0)
+    run()
+
+
+def test_a_run_too_short_for_its_slowest_direction_says_so():
+    X = np.column_stack([np.random.default_rng(0).standard_normal(100), np.full(100, 500.0)])
+    X[:, 1] += X[:, 0]
+    model = robula.LinearModel(X, X[:, 0], noise_scale=1.0, prior=robula.NormalPrior(0.0, 1.0))
+    assert "too few. Standardise" in repr(robula.sample(model, contamination=0.0, draws=20))
+    assert "too few" not in repr(run(draws=500))

@@ -13,6 +13,7 @@ from robula._types import FloatArray
 from robula._validation import check_count, show
 from robula.adapters.jax_float64 import Float64, call_second_derivative, hessian_of, x64
 from robula.adapters.jax_trees import check_data, flatten_init, parameter_names
+from robula.data.arrays import column_names
 from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.models.priors import FlatPrior, NormalPrior, Prior
@@ -35,8 +36,9 @@ def from_jax(
     ----------
     log_likelihood : callable
         ``log_likelihood(parameters, row) -> scalar``, in JAX, for one row of ``data``.
-    data : pytree of arrays
-        Every leaf has the rows along its first axis; ``row`` is the same pytree without that axis.
+    data : pytree of arrays, or DataFrame
+        Every leaf has the rows along its first axis; ``row`` is the same pytree without that axis. A DataFrame counts
+        as the dict of its columns.
     log_prior : callable, NormalPrior or None
         ``log_prior(parameters) -> scalar`` (up to a constant), a normal prior on the flattened parameters, or None
         for flat.
@@ -111,6 +113,9 @@ class JaxModel(Model):
         jax = import_extra("jax", "jax", "from_jax")
         if not callable(log_likelihood):
             raise InputError(f"log_likelihood={show(log_likelihood)} is not a function of (parameters, row).")
+        names = column_names(data)
+        if names is not None:
+            data = {name: data.iloc[:, index].to_numpy() for index, name in enumerate(names)}
         try:
             jax.tree_util.tree_structure((data, init))
         except (TypeError, ValueError) as error:

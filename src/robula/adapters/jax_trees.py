@@ -25,7 +25,7 @@ def check_data(jax: Any, data: Any) -> tuple[list[np.ndarray], int]:
     shapes = [leaf.shape for leaf in leaves]
     if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
         raise InputError(
-            f"the arrays in data have shapes {shapes}; all must have the same number of rows (first axis)."
+            f"the arrays in data have shapes {show(shapes)}; all must have the same number of rows (first axis)."
         )
     rows = shapes[0][0]
     if rows < 2:

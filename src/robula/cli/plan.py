@@ -19,6 +19,7 @@ def plan(
     target: Annotated[str | None, typer.Option(help="Response column (linear, logistic).")] = None,
     noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear).")] = None,
     prior_variance: Annotated[float, typer.Option(help="Variance of the normal prior around 0.")] = 1.0,
+    intercept: Annotated[bool, typer.Option(help="Add a column of ones.")] = True,
     constant: Annotated[float, typer.Option("--c-r", help="The universal constant C_R, assumed.")] = 1.0,
     plot: Annotated[Path | None, typer.Option(help="Picture of the bound and its parts against the step.")] = None,
 ) -> None:
@@ -28,7 +29,7 @@ def plan(
     from robula.theory import plan as make_plan
 
     try:
-        problem = read_model(data, model, target, noise_scale, prior_variance)
+        problem = read_model(data, model, target, noise_scale, prior_variance, intercept)
         constants = data_constants(problem, contamination)
         numbers = make_plan(constants, accuracy, C_R=constant)
     except RobulaError as error:
@@ -36,7 +37,7 @@ def plan(
         raise typer.Exit(2) from None
     console = Console()
     table = Table(box=None, show_header=False)
-    for name, value in _lines(constants, numbers):
+    for name, value in _lines(constants, numbers, intercept and model != "mean"):
         table.add_row(name, value)
     console.print(table)
     for violation in numbers.bound.violations:
@@ -52,20 +53,23 @@ def plan(
         console.print(f"picture: {plot}")
 
 
-def _lines(constants: Any, numbers: Any) -> list[tuple[str, str]]:
+def _lines(constants: Any, numbers: Any, intercept: bool) -> list[tuple[str, str]]:
     width = numbers.width
     return [
-        ("rows, parameters", f"{constants.n}, {constants.dim}"),
+        ("rows, parameters", f"{constants.n}, {constants.dim}" + (" (intercept included)" if intercept else "")),
         ("L-bar, m-bar", f"{constants.smoothness:.4g}, {constants.strong_convexity:.4g}"),
         ("condition number", f"{constants.smoothness / constants.strong_convexity:.4g}"),
         ("posterior width", f"{width:.4g}"),
         ("step size", f"{numbers.step_size:.4g}"),
         ("steps", f"{numbers.steps}"),
         (
-            "bound without bad rows",
+            "start and step size part",
             f"{math.sqrt(numbers.bound.initial + numbers.bound.discretization) / width:.3g} widths",
         ),
-        ("bad rows add at most", f"{numbers.contamination_widths:.3g} widths"),
+        (
+            "bad rows part",
+            f"{numbers.contamination_widths:.3g} widths" + ("" if numbers.bound.valid else " (not a bound)"),
+        ),
         (
             "the remark's O() values",
             f"step size {numbers.remark_step_size:.3g}, {numbers.remark_steps:.0f} steps of 1 / L",

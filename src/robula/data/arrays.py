@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
@@ -42,6 +44,17 @@ def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
         )
     _refuse_non_finite(array, name, None)
     return array
+
+
+def refuse_misaligned(X: ArrayInput, y: ArrayInput) -> None:
+    """Refuse a DataFrame and a Series whose row labels differ: matching them by position would pair the wrong rows."""
+    labels: Any = getattr(X, "index", None)
+    other: Any = getattr(y, "index", None)
+    if hasattr(labels, "equals") and hasattr(other, "equals") and not labels.equals(other):
+        raise InputError(
+            "X and y have different row labels (index). Align them first, y.loc[X.index], or pass y.to_numpy() if "
+            "their order is right as it is."
+        )
 
 
 def read_only(array: FloatArray) -> FloatArray:

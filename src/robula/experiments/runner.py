@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from robula.chain.progress import track
-from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning
+from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
 from robula.experiments.jobs import Job, Outcome
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -93,6 +93,7 @@ def _work(job: Job) -> Outcome:
     # Small n with large d and large steps are part of the experiments; every worker would print its own warning.
     warnings.simplefilter("ignore", BreakdownWarning)
     warnings.simplefilter("ignore", StepSizeWarning)
+    warnings.simplefilter("ignore", TruncationBiasWarning)
     try:
         return job.run(WORK)
     except RobulaError as error:

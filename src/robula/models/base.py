@@ -31,6 +31,9 @@ class Model(ABC):
     #: translation-equivariant selection made once is exact for ever.
     gradients_translate: ClassVar[bool] = False
 
+    #: Whether the gradients of clean rows are skewed at the truth, so that a truncated mean of them is biased.
+    skewed_gradients: ClassVar[bool] = False
+
     n_rows: int
     dim: int
     prior: Prior

@@ -8,7 +8,7 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_scale
-from robula.data.arrays import as_vector, read_only
+from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
 from robula.models.gaussian import GaussianPosterior, gaussian_posterior
 from robula.models.glm import GeneralizedLinearModel
@@ -41,6 +41,7 @@ class LinearModel(GeneralizedLinearModel):
     ) -> None:
         self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation")
         super().__init__(X, prior, intercept)
+        refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
         self._row_curvature_bound = self.noise_scale**-2
         if not self.prior.proper:

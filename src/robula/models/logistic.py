@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from robula._types import ArrayInput, FloatArray
+from robula.data.arrays import refuse_misaligned
 from robula.data.labels import encode_labels
 from robula.models.glm import GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
@@ -30,11 +31,13 @@ class LogisticModel(GeneralizedLinearModel):
         The negative and the positive class.
     """
 
+    skewed_gradients = True
     _row_curvature_bound = 0.25
 
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
         super().__init__(X, prior, intercept)
         require_proper(self.prior, "LogisticModel", "with separable classes a flat prior has no posterior.")
+        refuse_misaligned(X, y)
         self.y, self.classes = encode_labels(y, self.n_rows)
 
     def _score(self, eta: FloatArray) -> FloatArray:

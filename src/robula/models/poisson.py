@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from robula._types import ArrayInput, FloatArray
-from robula.data.arrays import as_vector, read_only
+from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
 from robula.models.glm import GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
@@ -33,9 +33,12 @@ class PoissonModel(GeneralizedLinearModel):
         Add a column of ones in front.
     """
 
+    skewed_gradients = True
+
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
         super().__init__(X, prior, intercept)
         require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
+        refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
         wrong = np.flatnonzero((self.y < 0) | (self.y != np.floor(self.y)))
         if len(wrong):

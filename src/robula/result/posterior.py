@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robula._types import FloatArray, IntArray
+from robula._validation import check_count
 from robula.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class Posterior:
         return np.mean([h(theta) for theta in self.flat_draws], axis=0)
 
     def distrusted(self, count: int = 10) -> IntArray:
-        """Return the indices of the ``count`` rows that counted least, the least first."""
+        """Return the positions of the ``count`` rows that counted least, the least first; ties in row order."""
+        count = check_count(count, "count", 0)
         return np.argsort(self.row_weights, kind="stable")[:count]
 
     def summary(self) -> pd.DataFrame:
@@ -112,6 +114,13 @@ class Posterior:
                 lines.append(
                     f"  discretisation inflates the variance of the stiffest direction {inflation:.2f} times "
                     "(a smaller step_size lowers this)"
+                )
+            relaxation = settings.get("relaxation_steps")
+            if relaxation is not None:
+                steps = settings["burn_in"] + settings["draws"] * settings["thin"]
+                lines.append(
+                    f"  the slowest direction forgets its start in about {relaxation:.0f} step(s); a chain made {steps}"
+                    + ("" if steps > 20 * relaxation else ": too few. Standardise the columns, or run longer")
                 )
         if rows:
             low = int((self.row_weights < 0.5).sum())

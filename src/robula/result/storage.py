@@ -61,7 +61,8 @@ def load(path: str | os.PathLike[str]) -> Posterior:
         raise
     except Exception as error:  # a damaged archive can fail anywhere inside zip, zlib, JSON or NumPy
         raise InputError(
-            f"{os.fspath(path)!r} is not a saved posterior ({error}); pass a file written by posterior.save(path)."
+            f"{os.fspath(path)!r} is not a saved posterior ({type(error).__name__}); pass a file written by "
+            "posterior.save(path)."
         ) from error
 
 

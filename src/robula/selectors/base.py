@@ -22,10 +22,13 @@ class Selector(ABC):
         BibTeX keys (docs/refs.bib) of the papers the selector comes from.
     translation_equivariant : bool
         Whether shifting all gradients by one vector leaves the selection as it is.
+    truncates : bool
+        Whether clean rows at the edge of the cloud are cut as a matter of course.
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
     translation_equivariant: ClassVar[bool] = False
+    truncates: ClassVar[bool] = False
 
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:

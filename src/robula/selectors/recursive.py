@@ -56,6 +56,7 @@ class RecursiveMean(RobustMean):
 
     citations: ClassVar[tuple[str, ...]] = ("bhatia2019", "lai2016")
     translation_equivariant: ClassVar[bool] = True
+    truncates: ClassVar[bool] = True
 
     variant: Literal["bhatia2019", "lai2016"] = "bhatia2019"
 

@@ -106,6 +106,7 @@ def mean_constants(
     """
     rows = _matrix(clean, "clean")
     n_clean, dim = rows.shape
+    n = check_count(n, "n", n_clean)
     precision = np.linalg.inv(_square(1.0 if covariance is None else covariance, dim, "covariance"))
     prior_precision = np.linalg.inv(_square(prior_covariance, dim, "prior_covariance"))
     centred = rows - rows.mean(axis=0)
@@ -153,6 +154,7 @@ def regression_constants(
     """
     X, y = _matrix(clean_X, "clean_X"), np.asarray(clean_y, dtype=np.float64)
     n_clean, dim = X.shape
+    n = check_count(n, "n", n_clean)
     sigma = check_positive(noise_scale, "noise_scale", "the noise's standard deviation")
     star = np.broadcast_to(np.asarray(truth, dtype=np.float64), dim)
     prior_precision = np.linalg.inv(_square(prior_covariance, dim, "prior_covariance"))
@@ -203,7 +205,6 @@ def _constants(
     second: float,
     mode: NDArray[np.floating],
 ) -> Constants:
-    n = check_count(n, "n", 1)
     values = np.linalg.eigvalsh(hessian)
     width = math.sqrt(float((1.0 / values).sum()))
     return Constants(
