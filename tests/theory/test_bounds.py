@@ -172,6 +172,51 @@ def test_regression_constants_bound_the_gradients_covariance(noise_scale, rng):
         assert norm <= constants.C_sigma1 * distance**2 + constants.C_sigma2
 
 
+def test_population_constants_cover_what_samples_have(rng):
+    """With probability 0.95 a sample's own curvatures lie between the population's; here 30 samples, all of them."""
+    covariance, moment = np.diag([1.0, 4.0]), np.diag([1.0, 2.0, 0.5])
+    mean = theory.population_mean_constants(800, 2, contamination=0.1, covariance=covariance, prior_covariance=2.0)
+    regression = theory.population_regression_constants(800, contamination=0.1, second_moment=moment, noise_scale=0.5)
+    assert mean.C_sigma1 == 0.0
+    assert mean.C_sigma2 == pytest.approx(1.0)
+    for _ in range(30):
+        clean = int((rng.uniform(size=800) > 0.1).sum())
+        hessian = clean * np.linalg.inv(covariance) + np.eye(2) / 2.0
+        values = np.linalg.eigvalsh(hessian) / 800
+        assert mean.strong_convexity <= values[0]
+        assert values[-1] <= mean.smoothness
+        values = np.linalg.eigvalsh(clean * moment / 0.25 + np.eye(3)) / 800
+        assert regression.strong_convexity <= values[0]
+        assert values[-1] <= regression.smoothness
+    # The gradients' covariance at the truth is E x x' / sigma^2, and the bound covers it.
+    assert regression.C_sigma2 >= 2.0 / 0.25
+    assert theory.plan(mean, 0.8).steps > 1
+    with pytest.raises(robula.InputError, match="nothing is certain"):
+        theory.population_mean_constants(3, 2, contamination=0.1)
+
+
+def test_the_exact_law_moves_as_the_bound_predicts():
+    """True distances fall with k, and their limit grows with the step size and with the contamination."""
+    limits = []
+    for epsilon in (0.0, 0.1, 0.3):
+        problem = robula.simulate.mean_estimation(400, 10, epsilon, 0)
+        estimate = robula.robust_mean(problem.model.z, epsilon)
+        target = problem.clean_posterior
+
+        def distance(eta, k, problem=problem, estimate=estimate, target=target):
+            mean, variance = exact_law(problem, 400, estimate, eta, k)
+            spread = 10 * (math.sqrt(variance) - math.sqrt(target.covariance[0, 0])) ** 2
+            return math.sqrt(float(((mean - target.mean) ** 2).sum()) + spread)
+
+        path = [distance(0.1 / 401, k) for k in (0, 5, 20, 100)]
+        # With bad rows the limit is another point, and the path may pass the target on its way there.
+        assert path == sorted(path, reverse=True) or (epsilon > 0 and path[-1] < 0.5 * path[0])
+        steps = [distance(h / 401, 5000) for h in (0.01, 0.1, 0.5, 1.0)]
+        assert steps == sorted(steps)
+        limits.append(steps[0])
+    assert limits == sorted(limits)
+
+
 def test_fourth_moment_constant_is_bracketed(rng):
     lower, upper = theory.fourth_moment_constant(rng.standard_normal((40_000, 3)))
     assert 2.9 < lower < 3.3

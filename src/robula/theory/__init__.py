@@ -19,6 +19,7 @@ from robula.theory.gradient_error import (
     truncation_shift,
 )
 from robula.theory.planning import Plan, plan
+from robula.theory.population import population_mean_constants, population_regression_constants
 
 __all__ = [
     "Bound",
@@ -37,6 +38,8 @@ __all__ = [
     "measure_gradient_constant",
     "one_dimensional_error",
     "plan",
+    "population_mean_constants",
+    "population_regression_constants",
     "regression_constants",
     "second_moment_bound",
     "truncation_shift",

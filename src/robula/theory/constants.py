@@ -107,8 +107,8 @@ def mean_constants(
     rows = _matrix(clean, "clean")
     n_clean, dim = rows.shape
     n = check_count(n, "n", n_clean)
-    precision = np.linalg.inv(_square(1.0 if covariance is None else covariance, dim, "covariance"))
-    prior_precision = np.linalg.inv(_square(prior_covariance, dim, "prior_covariance"))
+    precision = np.linalg.inv(as_covariance(1.0 if covariance is None else covariance, dim, "covariance"))
+    prior_precision = np.linalg.inv(as_covariance(prior_covariance, dim, "prior_covariance"))
     centred = rows - rows.mean(axis=0)
     gradient_covariance = precision @ (centred.T @ centred / n_clean) @ precision
     hessian = n_clean * precision + prior_precision
@@ -157,7 +157,7 @@ def regression_constants(
     n = check_count(n, "n", n_clean)
     sigma = check_positive(noise_scale, "noise_scale", "the noise's standard deviation")
     star = np.broadcast_to(np.asarray(truth, dtype=np.float64), dim)
-    prior_precision = np.linalg.inv(_square(prior_covariance, dim, "prior_covariance"))
+    prior_precision = np.linalg.inv(as_covariance(prior_covariance, dim, "prior_covariance"))
     hessian = X.T @ X / sigma**2 + prior_precision
     mean0 = np.broadcast_to(np.asarray(prior_mean, dtype=np.float64), dim)
     mode = np.linalg.solve(hessian, X.T @ y / sigma**2 + prior_precision @ mean0)
@@ -227,7 +227,8 @@ def _matrix(value: ArrayLike, name: str) -> NDArray[np.float64]:
     return array
 
 
-def _square(value: ArrayLike, dim: int, name: str) -> NDArray[np.float64]:
+def as_covariance(value: ArrayLike, dim: int, name: str) -> NDArray[np.float64]:
+    """Return a positive-definite (dim, dim) matrix given as a variance, variances or in full."""
     array = np.asarray(value, dtype=np.float64)
     matrix = array if array.ndim == 2 else np.diag(np.broadcast_to(array, dim))
     if matrix.shape != (dim, dim) or not np.isfinite(matrix).all() or not np.linalg.eigvalsh(matrix)[0] > 0:
