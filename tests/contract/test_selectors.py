@@ -157,6 +157,17 @@ def test_degenerate_points_work(selector):
     np.testing.assert_allclose(estimate, estimate[0], atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ROBUST)
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_points_that_are_not_numbers_raise_one_error(name, d):
+    """The driver turns it into a DivergenceError; LAPACK alone would not always complain."""
+    for value in (np.nan, np.inf, 1e300):
+        points = np.random.default_rng(0).standard_normal((20, d))
+        points[3, 0] = value
+        with np.errstate(invalid="ignore", over="ignore"), pytest.raises(np.linalg.LinAlgError, match="not finite"):
+            SELECTORS[name].select(points, 0.1)
+
+
 def test_starved_levels_are_named():
     points = np.random.default_rng(0).standard_normal((40, 16))
     with pytest.warns(robula.BreakdownWarning, match=r"recursion level 5 \(1 dimension\) is left with 8 of 40 rows"):

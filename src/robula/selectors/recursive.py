@@ -71,6 +71,10 @@ class RecursiveMean(RobustMean):
         nested = self.variant == "bhatia2019"
         _warn_if_starved(rows, dim, contamination, nested)
         points_t = np.ascontiguousarray(points.T)
+        flat = points_t.ravel()
+        if not np.isfinite(flat @ flat):
+            # A chain that meets such gradients has diverged; LAPACK alone would not always complain.
+            raise np.linalg.LinAlgError("the points, or the sum of their squares, are not finite")
         kept = np.arange(rows)  # rows of the data that the current columns of points_t belong to
         path: FloatArray | None = None  # (d, k), the current subspace in the original coordinates
         parts: list[Part] = []
