@@ -46,6 +46,16 @@ def test_regression_error_is_below_ulas(seed):
             robula.sample(problem.model, selector="mean", step_size=robust.settings["step_size"], **settings)
 
 
+def test_at_ulas_small_step_rob_ula_has_not_arrived():
+    """What docs/guide.md and docs/reproduction.md say about it: error above 3 after 400 steps, ULA's about 0.8."""
+    problem = robula.simulate.linear_regression(seed=0)
+    settings = {"contamination": 0.2, "burn_in": 100, "draws": 300, "chains": 1, "seed": 0}
+    plain = robula.sample(problem.model, selector="mean", **settings)
+    robust = robula.rob_ula(problem.model, step_size=plain.settings["step_size"], **settings)
+    assert error(robust, problem) > 3.0
+    assert error(plain, problem) < 0.9
+
+
 def test_ula_through_the_whole_library_has_its_own_law():
     """sample() on clean data, plain mean: a Gaussian posterior of precision k, so variance 1 / (k (1 - h k / 2)).
 

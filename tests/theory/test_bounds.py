@@ -281,5 +281,19 @@ def test_impossible_constants_are_refused(case, function):
         function(**{**PROBLEM, **changes})
 
 
+def test_data_that_do_not_fit_are_refused(rng):
+    X = rng.standard_normal((20, 2))
+    settings = {"noise_scale": 1.0, "truth": [1.0, 2.0], "clean_y": X[:, 0]}
+    for changes, name in (({"truth": [1.0, 2.0, 3.0]}, "truth"), ({"clean_y": X[:3, 0]}, "clean_y")):
+        with pytest.raises(robula.InputError, match=name):
+            theory.regression_constants(X, 20, **{**settings, **changes})
+    with pytest.raises(robula.InputError, match="numbers only"):
+        theory.mean_constants([["a"], ["b"]], 3)
+    with pytest.raises(robula.InputError, match="n=10"):
+        theory.mean_constants(X, 10)
+    with pytest.raises(robula.InputError, match="plan needs"):
+        theory.plan(None, 0.5)
+
+
 def test_one_dimension_works():
     assert theory.corrected_wasserstein_bound(**{**PROBLEM, "dim": 1}).total > 0

@@ -112,7 +112,7 @@ def mean_constants(
     centred = rows - rows.mean(axis=0)
     gradient_covariance = precision @ (centred.T @ centred / n_clean) @ precision
     hessian = n_clean * precision + prior_precision
-    mean0 = np.broadcast_to(np.asarray(prior_mean, dtype=np.float64), dim)
+    mean0 = _vector(prior_mean, dim, "prior_mean")
     mode = np.linalg.solve(hessian, precision @ rows.sum(axis=0) + prior_precision @ mean0)
     return _constants(n, dim, contamination, hessian, 0.0, float(np.linalg.eigvalsh(gradient_covariance)[-1]), mode)
 
@@ -152,14 +152,15 @@ def regression_constants(
 
     and |theta - theta*|^2 <= 2 |theta - mode|^2 + 2 |mode - theta*|^2. E z^4 is that of the data.
     """
-    X, y = _matrix(clean_X, "clean_X"), np.asarray(clean_y, dtype=np.float64)
+    X = _matrix(clean_X, "clean_X")
     n_clean, dim = X.shape
+    y = _vector(clean_y, n_clean, "clean_y")
     n = check_count(n, "n", n_clean)
     sigma = check_positive(noise_scale, "noise_scale", "the noise's standard deviation")
-    star = np.broadcast_to(np.asarray(truth, dtype=np.float64), dim)
+    star = _vector(truth, dim, "truth")
     prior_precision = np.linalg.inv(as_covariance(prior_covariance, dim, "prior_covariance"))
     hessian = X.T @ X / sigma**2 + prior_precision
-    mean0 = np.broadcast_to(np.asarray(prior_mean, dtype=np.float64), dim)
+    mean0 = _vector(prior_mean, dim, "prior_mean")
     mode = np.linalg.solve(hessian, X.T @ y / sigma**2 + prior_precision @ mean0)
     size = float(np.linalg.eigvalsh(X.T @ X / n_clean)[-1])
     if fourth_moment is None:
@@ -220,8 +221,22 @@ def _constants(
     )
 
 
+def _numbers(value: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} does not hold numbers only ({error}).") from error
+
+
+def _vector(value: ArrayLike, length: int, name: str) -> NDArray[np.float64]:
+    array = _numbers(value, name)
+    if array.shape not in ((), (length,)) or not np.isfinite(array).all():
+        raise InputError(f"{name} has shape {array.shape}; pass {length} finite numbers, or one for all.")
+    return np.broadcast_to(array, (length,))
+
+
 def _matrix(value: ArrayLike, name: str) -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=np.float64)
+    array = _numbers(value, name)
     if array.ndim != 2 or len(array) < 2 or array.shape[1] < 1 or not np.isfinite(array).all():
         raise InputError(f"{name} has shape {array.shape}; pass finite numbers (rows, columns), 2 rows or more.")
     return array

@@ -56,6 +56,10 @@ def plan(constants: Constants, accuracy: float, C_R: float = 0.0, width: float |
     width : float, optional
         Posterior width; None takes that of the constants.
     """
+    if not isinstance(constants, Constants):
+        raise InputError(
+            "plan needs the constants of a problem: make them with mean_constants or regression_constants."
+        )
     target_width = check_positive(accuracy, "accuracy", "the accuracy") * (
         constants.width if width is None else check_positive(width, "width", "the width")
     )
