@@ -3,6 +3,8 @@
 from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
+from robula.adapters.from_numpyro import from_numpyro
+from robula.adapters.from_pymc import from_pymc
 from robula.certification import Certificate, certificate
 from robula.exceptions import (
     BreakdownWarning,
@@ -76,6 +78,8 @@ __all__ = [
     "certificate",
     "datasets",
     "from_jax",
+    "from_numpyro",
+    "from_pymc",
     "load",
     "metrics",
     "rob_ula",
