@@ -34,6 +34,11 @@ def from_pymc(model: Any) -> RowsModel:
         For what is not supported, with the reason: latent variables of each row (imputed values among them), discrete
         variables, potentials that are not a single number.
 
+    Notes
+    -----
+    PyMC's JAX backend switches JAX to float64 for the whole process when it is first used; robula leaves it so, because
+    PyMC's own JAX samplers rely on it.
+
     Examples
     --------
     >>> import pymc as pm, robula  # doctest: +SKIP
