@@ -31,6 +31,7 @@ from robula.models import (
     PoissonModel,
     Prior,
 )
+from robula.report.page import report
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -82,6 +83,7 @@ __all__ = [
     "from_pymc",
     "load",
     "metrics",
+    "report",
     "rob_ula",
     "robust_mean",
     "sample",

@@ -1,0 +1,1 @@
+"""Last stage: a result as a page for people."""
