@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,17 @@ def summary(posterior: Posterior) -> pd.DataFrame:
     """ArviZ's summary table, one line a parameter."""
     table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
     return table
+
+
+def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write :func:`to_arviz` as netCDF."""
+    to_arviz(posterior).to_netcdf(os.fspath(path))
+
+
+def read_draws(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read the draws (chains, draws, d) of a model without variables of its own from netCDF."""
+    stored = _arviz().from_netcdf(os.fspath(path))
+    return np.array(stored["posterior"]["theta"].to_numpy(), dtype=np.float64)
 
 
 def effective_sample_sizes(draws: np.ndarray) -> np.ndarray:
