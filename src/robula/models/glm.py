@@ -24,6 +24,8 @@ class GeneralizedLinearModel(Model):
         Add a column of ones, in front; d is then p + 1.
     """
 
+    y: FloatArray
+
     def __init__(self, X: ArrayInput, prior: Prior | None, intercept: bool) -> None:
         features = as_matrix(X, "X")
         if not isinstance(intercept, bool | np.bool_):
@@ -43,6 +45,11 @@ class GeneralizedLinearModel(Model):
     def design(self) -> FloatArray:
         """The design matrix with the intercept column, shape (n, d)."""
         return self._design_t.T
+
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The response, shape (n,)."""
+        return {"y": self.y}
 
     @abstractmethod
     def _score(self, eta: FloatArray) -> FloatArray:

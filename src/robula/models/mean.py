@@ -42,6 +42,11 @@ class MeanModel(Model):
         # (d, n) and contiguous: selectors sort along rows of this layout.
         self._scaled = np.array(self.covariance.precision_times(rows).T, order="C")
 
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The rows, shape (n, d)."""
+        return {"z": self.z}
+
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
         theta = self.check_theta(theta)
