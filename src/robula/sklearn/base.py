@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
@@ -57,7 +57,7 @@ class RobustBayesianGLM(BaseEstimator):
             progress=False,
             **options,
         )
-        features = tuple(str(name) for name in _check_feature_names_in(self, None))
+        features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(X.shape[1])]))
         names = unique_names(("intercept", *features) if intercept else features)
         self.posterior_ = replace(
             posterior,
