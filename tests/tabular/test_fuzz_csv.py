@@ -81,6 +81,7 @@ CASES = {
         None,
     ),
     "one huge cell": (b"a,b,y\n" + b"x" * 300_000 + b",1,2\n3,4,5\n", None),
+    "one text": (b"y,a\n1,x\n2,x\n3,x\n", "same value in every row"),
     "html": (b"<!doctype html><html><body>404</body></html>\n" * 5, "no column 'y'"),
 }
 

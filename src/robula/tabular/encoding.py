@@ -114,7 +114,10 @@ def read_numbers(series: pd.Series) -> pd.Series | None:
 
 
 def learn_encoding(table: pd.DataFrame, features: list[str]) -> Encoding:
-    """Decide for each feature whether it is a number or a category; the table is without missing values."""
+    """Decide for each feature whether it is a number or a category; the table is without missing values.
+
+    A category with one value says nothing and is left out.
+    """
     numbers, categories = [], {}
     for column in features:
         if table[column].dtype.kind in "iuf":
@@ -126,7 +129,10 @@ def learn_encoding(table: pd.DataFrame, features: list[str]) -> Encoding:
                 f"the text column {column!r} has {len(levels)} different values in {len(table)} rows: a name, a date "
                 f"or an identifier, not a category. Leave it out with --exclude {column}, or group its values first."
             )
-        categories[column] = [str(level) for level in levels.index]
+        if len(levels) > 1:
+            categories[column] = [str(level) for level in levels.index]
+    if not numbers and not categories:
+        raise InputError(f"the feature column(s) {show(features, 120)} have the same value in every row.")
     return Encoding(numbers, categories)
 
 

@@ -125,7 +125,6 @@ def fit_table(
     notes += [
         f"{column!r} is compared with {levels[0]!r}, its commonest value."
         for column, levels in encoding.categories.items()
-        if len(levels) > 1
     ]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
