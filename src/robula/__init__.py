@@ -38,6 +38,7 @@ from robula.selectors import (
     SampleMean,
     Selection,
     Selector,
+    SubsetSelector,
     robust_mean,
 )
 
@@ -71,6 +72,7 @@ __all__ = [
     "Selection",
     "Selector",
     "StepSizeWarning",
+    "SubsetSelector",
     "TruncationBiasWarning",
     "__version__",
     "certificate",

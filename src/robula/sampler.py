@@ -27,7 +27,7 @@ from robula.langevin.centre import RobustCentre, robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
 from robula.langevin.guard import drift_limit
 from robula.langevin.registry import resolve_kernel
-from robula.langevin.robust_gradient import robust_gradient
+from robula.langevin.robust_gradient import RefreshRule, robust_gradient
 from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
 from robula.models.base import Model
 from robula.result.posterior import Posterior
@@ -52,7 +52,7 @@ def sample(
     burn_in: int = 300,
     chains: int = 4,
     thin: int = 1,
-    refresh_every: int = 1,
+    refresh_every: RefreshRule = 1,
     start: ArrayInput = None,
     start_variance: float | None = None,
     seed: int | np.random.SeedSequence = 0,
@@ -79,9 +79,10 @@ def sample(
         weights.
     draws, burn_in, chains, thin : int, optional
         Each chain makes ``burn_in + draws * thin`` steps and keeps ``draws``.
-    refresh_every : int, optional
-        Keep a selection for this many steps; 1 is the paper. Ignored where one selection is exact for ever
-        (``MeanModel``).
+    refresh_every : int or "auto", optional
+        Keep a selection for this many steps; 1 is the paper. "auto" keeps it until a chain has moved two posterior
+        widths, for 50 steps at most, and makes one at every step early in burn-in. With anything but 1, chains share
+        selections after burn-in, in two groups. Ignored where one selection is exact for ever (``MeanModel``).
     start : array-like, shape (d,) or (chains, d), optional
         Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``.
     start_variance : float, optional
@@ -122,7 +123,7 @@ def sample(
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
     chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
-    refresh_every = check_count(refresh_every, "refresh_every", 1)
+    refresh_every = "auto" if refresh_every == "auto" else check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else _check_start(start, chains, model.dim)
@@ -148,9 +149,10 @@ def sample(
         start_variance = 1.0 / centre.smoothness
     first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
 
+    gradient = robust_gradient(model, selector, contamination, refresh_every, chains, centre.width, burn_in)
     drift = RobustDrift(
         model,
-        robust_gradient(model, selector, contamination, refresh_every),
+        gradient,
         likelihood_rows,
         contamination,
         limit=None if centre.bounded else drift_limit(centre.smoothness, model.dim),
@@ -184,6 +186,7 @@ def sample(
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
+            "selections": gradient.made,
             "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,

@@ -5,6 +5,7 @@ from robula.selectors.recursive import RecursiveMean
 from robula.selectors.registry import resolve_selector, robust_mean
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Part, Selection
+from robula.selectors.subset import SubsetSelector
 
 __all__ = [
     "Part",
@@ -13,6 +14,7 @@ __all__ = [
     "SampleMean",
     "Selection",
     "Selector",
+    "SubsetSelector",
     "resolve_selector",
     "robust_mean",
 ]

@@ -24,11 +24,14 @@ class Selector(ABC):
         Whether shifting all gradients by one vector leaves the selection as it is.
     truncates : bool
         Whether clean rows at the edge of the cloud are cut as a matter of course.
+    depends_on_theta : bool
+        Whether the selection can change as theta moves.
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
     translation_equivariant: ClassVar[bool] = False
     truncates: ClassVar[bool] = False
+    depends_on_theta: ClassVar[bool] = True
 
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
