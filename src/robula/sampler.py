@@ -80,7 +80,7 @@ def sample(
     draws, burn_in, chains, thin : int, optional
         Each chain makes ``burn_in + draws * thin`` steps and keeps ``draws``.
     refresh_every : int or "auto", optional
-        Keep a selection for this many steps; 1 is the paper. "auto" keeps it until a chain has moved two posterior
+        Keep a selection for this many steps; 1 is the paper. "auto" keeps it until a chain has moved four posterior
         widths, for 50 steps at most, and makes one at every step early in burn-in. With anything but 1, chains share
         selections after burn-in, in two groups. Ignored where one selection is exact for ever (``MeanModel``).
     start : array-like, shape (d,) or (chains, d), optional

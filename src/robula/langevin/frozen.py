@@ -6,7 +6,7 @@ until the next one is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -107,24 +107,32 @@ def _single_part(model: Model, selections: tuple[Selection, ...]) -> FrozenMeans
 
 
 class _Projected:
-    """Regressions: each part's rows, weighted and in the coordinates of its subspace, side by side.
+    """Regressions: each part's own rows, weighted and in the coordinates of its subspace.
 
-    With Z = [w_1 X B_1 / W_1, w_2 X B_2 / W_2, ...] (n, d) and Q = [B_1, B_2, ...] (d, d) the estimate is
-    Q Z' score(X theta): one product with an (n, d) matrix, however many parts there are.
+    With Z_p = w_p X B_p / W_p the estimate is the sum over parts of B_p Z_p' score(X theta). The Z_p together have at
+    most as many numbers as X, however many parts there are.
     """
 
     def __init__(self, model: GeneralizedLinearModel, groups: Groups) -> None:
         self._model = model
         self._projections = []
         for selection, chains in groups:
-            rows = np.concatenate([rows for _, _, rows in _projected_blocks(model, selection)])
-            self._projections.append((chains, rows, _joint_basis(selection).T))
+            # Rows of many parts first: where the parts are nested, each is then a slice.
+            order = np.argsort(-np.count_nonzero(selection.part_weights, axis=0), kind="stable")
+            parts = []
+            for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
+                inside = np.flatnonzero(part.weights[order])
+                rows = _projected_rows(model.design.T, part.weights / total, part.basis, order[inside])
+                nested = len(inside) == 0 or inside[-1] == len(inside) - 1
+                parts.append((slice(len(inside)) if nested else inside, rows))
+            self._projections.append((np.ix_(chains, order), chains, parts, _joint_basis(selection).T))
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         scores = self._model.scores(theta)
         means = np.empty_like(theta)
-        for chains, rows, basis_t in self._projections:
-            means[chains] = (scores[chains] @ rows) @ basis_t
+        for ordered, chains, parts, basis_t in self._projections:
+            own = scores[ordered]
+            means[chains] = np.concatenate([own[:, rows] @ block for rows, block in parts], axis=1) @ basis_t
         return means
 
 
@@ -134,13 +142,16 @@ class _Affine:
     def __init__(self, model: LinearModel, groups: Groups) -> None:
         self._maps = []
         for selection, chains in groups:
-            basis = _joint_basis(selection)
             slope, constant = np.zeros((model.dim, model.dim)), np.zeros(model.dim)
-            for places, block, rows in _projected_blocks(model, selection):
-                slope += rows.T @ block.T
-                constant += model.y[places] @ rows
-            precision = model.noise_scale**-2
-            self._maps.append((chains, precision * (basis @ constant), precision * (basis @ slope).T))
+            for places, block in model.blocks():
+                responses = model.y[places]
+                for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
+                    weights = part.weights[places] * (model.noise_scale**-2 / total)
+                    inside = np.flatnonzero(weights)
+                    rows = _projected_rows(block, weights, part.basis, inside)
+                    slope += _lead_back(part.basis, rows.T @ block[:, inside].T)
+                    constant += _lead_back(part.basis, responses[inside] @ rows)
+            self._maps.append((chains, constant, slope.T))
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         means = np.empty_like(theta)
@@ -155,18 +166,13 @@ def _joint_basis(selection: Selection) -> FloatArray:
     return np.concatenate(bases, axis=1)
 
 
-def _projected_blocks(
-    model: GeneralizedLinearModel, selection: Selection
-) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Yield places, transposed rows (d, b), and weighted rows in the parts' coordinates (b, d), block by block."""
-    for places, block in model.blocks():
-        rows = np.zeros((block.shape[1], model.dim))
-        begin = 0
-        for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
-            weights = part.weights[places] / total
-            inside = np.flatnonzero(weights)
-            scaled = (block[:, inside] * weights[inside]).T
-            end = begin + (model.dim if part.basis is None else part.basis.shape[1])
-            rows[inside, begin:end] = scaled if part.basis is None else scaled @ part.basis
-            begin = end
-        yield places, block, rows
+def _projected_rows(
+    design_t: FloatArray, weights: FloatArray, basis: FloatArray | None, places: np.ndarray
+) -> FloatArray:
+    """Weighted rows of a transposed design (d, n) at some places, in the coordinates of a basis, shape (m, r)."""
+    rows: FloatArray = (design_t[:, places] * weights[places]).T
+    return rows if basis is None else rows @ basis
+
+
+def _lead_back(basis: FloatArray | None, coordinates: FloatArray) -> FloatArray:
+    return coordinates if basis is None else basis @ coordinates

@@ -8,15 +8,14 @@ import numpy as np
 
 from robula._types import FloatArray
 
-#: ``refresh_every="auto"``: a selection is kept until a chain has moved this many posterior widths from where it was
-#: made ...
-MOVED = 2.0
-#: ... and for at most this many steps.
+#: A selection holds for chains within this many posterior widths of where it was made: further than two draws are from
+#: each other (1.4, and about 3 with the paper's estimator, whose posterior is twice too wide), so that it acts on chains
+#: that are still on their way. A reach within the posterior makes it narrower (docs/speed.md).
+REACH = 4.0
+#: ``refresh_every="auto"`` keeps a selection for at most this many steps.
 MOST_STEPS = 50
-#: The share of burn-in with a new selection at every step.
+#: The share of burn-in in which ``"auto"`` makes a new selection at every step.
 EARLY = 0.1
-#: Chains share a selection while they are within this many posterior widths of the chain it was made at.
-TOGETHER = 4.0
 
 
 class Refresh(ABC):
@@ -44,14 +43,14 @@ class RefreshWhenMoved(Refresh):
     """A new selection when a chain has moved away from the last one's place, or after a while (docs/speed.md)."""
 
     def __init__(self, width: float, burn_in: int) -> None:
-        self._reach = MOVED * width
+        self._reach = REACH * width
         self._early = EARLY * burn_in
         self._calls = 0
         self._since = 0
         self._anchor: FloatArray | None = None
 
     def due(self, theta: FloatArray) -> bool:
-        """True early in burn-in, after MOST_STEPS steps, and when a chain is MOVED widths away."""
+        """True early in burn-in, after MOST_STEPS steps, and when a chain is REACH widths away."""
         self._calls += 1
         self._since += 1
         if self._anchor is not None and self._calls > self._early and self._since < MOST_STEPS:
@@ -76,7 +75,7 @@ class Sharing:
     """
 
     def __init__(self, width: float, burn_in: int) -> None:
-        self._reach = TOGETHER * width
+        self._reach = REACH * width
         self._burn_in = burn_in
         self._turn = 0
 
