@@ -1,16 +1,16 @@
 """Fails when an exact or a frozen step becomes 1.5 times slower relative to what it must call anyway.
 
-Ratios within one process, in processor time. Noise makes a ratio larger or smaller at random, a slower step makes all of
-them larger: the smallest of three tries counts.
+Ratios within one process, in processor time. Noise makes a ratio larger or smaller at random, a slower step makes all
+of them larger: the smallest of three tries counts.
 """
 
 from __future__ import annotations
 
 import pytest
+from benchmarks.speed.steps import exact_ratio, frozen_ratio
 from threadpoolctl import threadpool_limits
 
 import robula
-from benchmarks.speed.steps import exact_ratio, frozen_ratio
 
 #: Ratios on the machine of benchmarks/results/speed.md.
 EXACT, FROZEN_SINGLE, FROZEN_RECURSIVE = 1.7, 1.0, 2.2

@@ -1,4 +1,4 @@
-"""Frozen against refreshed selections: does freezing move the posterior?"""
+"""Frozen against refreshed selections: how far freezing moves the posterior."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import numpy as np
 from robula._types import FloatArray
 
 #: A selection holds for chains within this many posterior widths of where it was made: further than two draws are from
-#: each other (1.4, and about 3 with the paper's estimator, whose posterior is twice too wide), so that it acts on chains
-#: that are still on their way. A reach within the posterior makes it narrower (docs/speed.md).
+#: each other (1.4, and about 3 with the paper's estimator, whose posterior is twice too wide): it acts on chains that
+#: are still on their way. A reach within the posterior makes it narrower (docs/speed.md).
 REACH = 4.0
 #: ``refresh_every="auto"`` keeps a selection for at most this many steps.
 MOST_STEPS = 50
