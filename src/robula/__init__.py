@@ -17,7 +17,7 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin import ULA, Kernel
+from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
 from robula.models import (
     FlatPrior,
     GaussianPosterior,
@@ -42,6 +42,7 @@ from robula.selectors import (
 )
 
 __all__ = [
+    "BAOAB",
     "ULA",
     "BreakdownWarning",
     "Certificate",
@@ -53,6 +54,7 @@ __all__ = [
     "InputError",
     "InterruptedWarning",
     "Kernel",
+    "LeimkuhlerMatthews",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
@@ -62,6 +64,7 @@ __all__ = [
     "Part",
     "PoissonModel",
     "Posterior",
+    "Preconditioned",
     "Prior",
     "RecursiveMean",
     "RobulaError",

@@ -45,8 +45,3 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
             f"step_size is {sizes[wrong[0]]:g} at step {wrong[0] + 1}; every step size must be a finite number above 0."
         )
     return sizes
-
-
-def theorem_step_size(smoothness: float) -> float:
-    """Largest step size that the theorem admits: 1 / L (thm:RULA_conv, eta <= 1 / (n L-bar))."""
-    return 1.0 / smoothness
