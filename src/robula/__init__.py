@@ -18,6 +18,7 @@ from robula.exceptions import (
     TruncationBiasWarning,
 )
 from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
+from robula.langevin.step_size import StepFor
 from robula.models import (
     FlatPrior,
     GaussianPosterior,
@@ -29,6 +30,7 @@ from robula.models import (
     PoissonModel,
     Prior,
 )
+from robula.report.step_bias import StepBias
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -40,6 +42,7 @@ from robula.selectors import (
     Selector,
     robust_mean,
 )
+from robula.step_halving import step_bias
 
 __all__ = [
     "BAOAB",
@@ -73,6 +76,8 @@ __all__ = [
     "SampleMean",
     "Selection",
     "Selector",
+    "StepBias",
+    "StepFor",
     "StepSizeWarning",
     "TruncationBiasWarning",
     "__version__",
@@ -85,5 +90,6 @@ __all__ = [
     "robust_mean",
     "sample",
     "simulate",
+    "step_bias",
     "theory",
 ]

@@ -24,12 +24,13 @@ from robula.exceptions import (
 )
 from robula.langevin.base import Adapted, Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
-from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
-from robula.langevin.guard import drift_limit
+from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
+from robula.langevin.drift_maker import drift_maker
 from robula.langevin.registry import resolve_kernel
-from robula.langevin.robust_gradient import robust_gradient
-from robula.langevin.step_size import StepSize, check_step_size
+from robula.langevin.step_size import StepFor, StepSize, check_step_size
 from robula.models.base import Model
+from robula.report.step_bias import StepBias
+from robula.report.step_choice import choose_step
 from robula.result.posterior import Posterior
 from robula.selectors.base import Selector
 from robula.selectors.registry import resolve_selector
@@ -70,9 +71,9 @@ def sample(
     selector : str or Selector, optional
         Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
     kernel : str or Kernel, optional
-        "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the same
-        in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic), or an object.
-    step_size : float, sequence, function of k = 1, 2, ..., or None, optional
+        "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
+        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic), or an object.
+    step_size : float, sequence, function of k = 1, 2, ..., StepFor(bias=...) or None, optional
         None takes the kernel's own default. For ULA it is the largest the theorem admits, 1 / L, with L the largest
         curvature of the posterior of the rows that are trusted at a robust centre.
     likelihood_rows : {"n", "clean", "weights"}, optional
@@ -137,13 +138,21 @@ def sample(
     step_sizes = check_step_size(step_size, steps)
 
     _warn_if_biased(model, selector, contamination)
-    centre = _find_centre(model, selector, contamination, likelihood_rows)
+    centre = find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
-    adapted = kernel.adapt(centre, np.random.default_rng(root.spawn(1)[0]))
+    looking = np.random.default_rng(root.spawn(1)[0])
+    adapted = kernel.adapt(centre, looking)
+    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, centre, adapted)
+    measured: StepBias | None = None
     if step_sizes is None:
         _require_data_curvature(centre)
-        step_sizes = np.full(steps, adapted.kernel.default_step_size(adapted.smoothness))
+        size = adapted.kernel.default_step_size(adapted.smoothness)
+        if isinstance(step_size, StepFor):
+            around = np.tile(centre.theta, (chains, 1))
+            measured = choose_step(adapted, drift_for, around, step_size.bias, looking)
+            size = measured.step_size
+        step_sizes = np.full(steps, size)
     else:
         _warn_if_unstable(step_sizes, adapted)
     last_step = float(step_sizes[-1])
@@ -151,14 +160,7 @@ def sample(
         start_variance = 1.0 / centre.smoothness
     first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
 
-    drift = RobustDrift(
-        model,
-        robust_gradient(model, selector, contamination, refresh_every),
-        likelihood_rows,
-        contamination,
-        limit=None if centre.bounded else drift_limit(adapted.smoothness, model.dim),
-        scaling=adapted.scaling,
-    )
+    drift = drift_for(None)
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
     moves = iterate(adapted.kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
     shown = track(moves, steps, "sampling", progress)
@@ -178,7 +180,8 @@ def sample(
             "selector": repr(selector),
             "kernel": repr(kernel),
             "step_size": last_step,
-            "step_size_from": "1 / L of the trusted rows" if step_size is None else "given",
+            "step_size_from": _step_size_from(step_size),
+            "step_bias": None if measured is None else measured._asdict(),
             "smoothness": centre.smoothness,
             "strong_convexity": centre.strong_convexity,
             "variance_inflation": adapted.kernel.variance_inflation(last_step, adapted.smoothness),
@@ -237,6 +240,12 @@ def rob_ula(
     )
 
 
+def _step_size_from(step_size: StepSize) -> str:
+    if step_size is None:
+        return "1 / L of the trusted rows"
+    return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
+
+
 def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
     array = as_numbers(start, "start")
     if array.shape not in ((dim,), (chains, dim)):
@@ -263,7 +272,8 @@ def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: f
     return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
 
 
-def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+    """Return a robust centre, or refuse a posterior that has none."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)

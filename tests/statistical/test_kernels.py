@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.calibration import MODELS, p_values, ranks
 
 import robula
 from robula.langevin.centre import robust_centre
@@ -74,3 +75,13 @@ def test_poisson_far_start_under_preconditioning():
     assert not far.stats["guarded"].any()
     np.testing.assert_allclose(far.mean, near.mean, atol=0.02)
     np.testing.assert_allclose(np.diag(far.covariance), np.diag(near.covariance), rtol=0.3)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_simulation_based_calibration_of_the_recommended_kernel(name):
+    """A correct sampler fails a test of three parameters with probability 3e-5."""
+    assert p_values(ranks(name, "preconditioned_lm", 150)).min() > 1e-5
+
+
+def test_calibration_catches_eulers_spread():
+    assert p_values(ranks("linear", robula.Preconditioned(robula.ULA()), 150)).min() < 1e-5

@@ -110,9 +110,17 @@ class Posterior:
                 f"largest curvature of the trusted rows {settings['smoothness']:.3g}"
             )
             inflation = settings.get("variance_inflation")
-            if inflation is not None:
+            if settings.get("step_bias"):
+                bias = settings["step_bias"]
                 lines.append(
-                    f"  discretisation inflates the variance of the stiffest direction {inflation:.2f} times "
+                    f"  step size bias, measured: mean {bias['shift']:.3f} +- {bias['shift_mcse']:.3f} widths, "
+                    f"spread times {bias['spread']:.3f} +- {bias['spread_mcse']:.3f}"
+                )
+            elif inflation == 1.0:
+                lines.append("  step size bias: none on a Gaussian posterior; robula.step_bias measures it on this one")
+            elif inflation is not None:
+                lines.append(
+                    f"  step size bias: the variance of the stiffest direction is {inflation:.2f} times too large "
                     "(a smaller step_size lowers this)"
                 )
             relaxation = settings.get("relaxation_steps")
