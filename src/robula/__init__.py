@@ -30,6 +30,7 @@ from robula.models import (
     PoissonModel,
     Prior,
 )
+from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.step_bias import StepBias
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
@@ -50,6 +51,7 @@ __all__ = [
     "BreakdownWarning",
     "Certificate",
     "DatasetUnavailableError",
+    "Diagnosis",
     "DivergenceError",
     "FlatPrior",
     "GaussianPosterior",
@@ -83,6 +85,7 @@ __all__ = [
     "__version__",
     "certificate",
     "datasets",
+    "diagnose",
     "from_jax",
     "load",
     "metrics",

@@ -200,6 +200,7 @@ def sample(
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations, *kernel.citations))),
         variables=model.variables(collected.draws),
+        half_row_weights=collected.half_row_weights,
     )
 
 

@@ -37,6 +37,9 @@ class Posterior:
         BibTeX keys (docs/refs.bib) of the methods used.
     variables : dict of ndarray, shape (chains, draws, ...)
         The draws under the names and shapes of the model's own parameters, where it has them (``from_jax``).
+    half_row_weights : ndarray, shape (groups, 2, n)
+        Row weights in the first and in the second half of the run, for each chain, or once where all chains share their
+        selections; :func:`robula.diagnose` compares them.
     """
 
     draws: FloatArray
@@ -46,6 +49,7 @@ class Posterior:
     settings: Mapping[str, Any] = field(default_factory=dict)
     citations: tuple[str, ...] = ()
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
+    half_row_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 2, 0)))
 
     @property
     def flat_draws(self) -> FloatArray:
