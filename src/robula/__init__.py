@@ -17,7 +17,8 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin import ULA, Kernel
+from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
+from robula.langevin.step_size import StepFor
 from robula.models import (
     FlatPrior,
     GaussianPosterior,
@@ -29,6 +30,8 @@ from robula.models import (
     PoissonModel,
     Prior,
 )
+from robula.report.diagnostics import Diagnosis, diagnose
+from robula.report.step_bias import StepBias
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -41,12 +44,15 @@ from robula.selectors import (
     SubsetSelector,
     robust_mean,
 )
+from robula.step_halving import step_bias
 
 __all__ = [
+    "BAOAB",
     "ULA",
     "BreakdownWarning",
     "Certificate",
     "DatasetUnavailableError",
+    "Diagnosis",
     "DivergenceError",
     "FlatPrior",
     "GaussianPosterior",
@@ -54,6 +60,7 @@ __all__ = [
     "InputError",
     "InterruptedWarning",
     "Kernel",
+    "LeimkuhlerMatthews",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
@@ -63,6 +70,7 @@ __all__ = [
     "Part",
     "PoissonModel",
     "Posterior",
+    "Preconditioned",
     "Prior",
     "RecursiveMean",
     "RobulaError",
@@ -71,12 +79,15 @@ __all__ = [
     "SampleMean",
     "Selection",
     "Selector",
+    "StepBias",
+    "StepFor",
     "StepSizeWarning",
     "SubsetSelector",
     "TruncationBiasWarning",
     "__version__",
     "certificate",
     "datasets",
+    "diagnose",
     "from_jax",
     "load",
     "metrics",
@@ -84,5 +95,6 @@ __all__ = [
     "robust_mean",
     "sample",
     "simulate",
+    "step_bias",
     "theory",
 ]

@@ -22,14 +22,16 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin.base import Kernel
+from robula.langevin.base import Adapted, Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
-from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
-from robula.langevin.guard import drift_limit
+from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
+from robula.langevin.drift_maker import drift_maker
 from robula.langevin.registry import resolve_kernel
-from robula.langevin.robust_gradient import RefreshRule, robust_gradient
-from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
+from robula.langevin.robust_gradient import RefreshRule
+from robula.langevin.step_size import StepFor, StepSize, check_step_size
 from robula.models.base import Model
+from robula.report.step_bias import StepBias
+from robula.report.step_choice import choose_step
 from robula.result.posterior import Posterior
 from robula.selectors.base import Selector
 from robula.selectors.registry import resolve_selector
@@ -70,10 +72,11 @@ def sample(
     selector : str or Selector, optional
         Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
     kernel : str or Kernel, optional
-        "ula" (the paper's), or an object.
-    step_size : float, sequence, function of k = 1, 2, ..., or None, optional
-        None takes the largest the theorem admits, 1 / L, with L the largest curvature of the posterior of the rows
-        that are trusted at a robust centre.
+        "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
+        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic), or an object.
+    step_size : float, sequence, function of k = 1, 2, ..., StepFor(bias=...) or None, optional
+        None takes the kernel's own default. For ULA it is the largest the theorem admits, 1 / L, with L the largest
+        curvature of the posterior of the rows that are trusted at a robust centre.
     likelihood_rows : {"n", "clean", "weights"}, optional
         How many rows the robust mean stands for: all n (the paper), (1 - contamination) n, or the sum of the row
         weights.
@@ -137,30 +140,34 @@ def sample(
     step_sizes = check_step_size(step_size, steps)
 
     _warn_if_biased(model, selector, contamination)
-    centre = _find_centre(model, selector, contamination, likelihood_rows)
+    centre = find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
+    rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
+    looking = np.random.default_rng(root.spawn(1)[0])
+    adapted = kernel.adapt(centre, looking)
+    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, burn_in, centre, adapted)
+    measured: StepBias | None = None
     if step_sizes is None:
         _require_data_curvature(centre)
-        step_sizes = np.full(steps, theorem_step_size(centre.smoothness))
+        size = adapted.kernel.default_step_size(adapted.smoothness)
+        if isinstance(step_size, StepFor):
+            around = np.tile(centre.theta, (chains, 1))
+            measured = choose_step(adapted, drift_for, around, step_size.bias, looking)
+            size = measured.step_size
+        step_sizes = np.full(steps, size)
     else:
-        _warn_if_unstable(step_sizes, centre)
-    rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
+        _warn_if_unstable(step_sizes, adapted)
+    last_step = float(step_sizes[-1])
     if start_variance is None:
         start_variance = 1.0 / centre.smoothness
     first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
 
-    gradient = robust_gradient(model, selector, contamination, refresh_every, chains, centre.width, burn_in)
-    drift = RobustDrift(
-        model,
-        gradient,
-        likelihood_rows,
-        contamination,
-        limit=None if centre.bounded else drift_limit(centre.smoothness, model.dim),
-    )
+    drift = drift_for(None)
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
-    moves = iterate(kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
+    moves = iterate(adapted.kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
     shown = track(moves, steps, "sampling", progress)
-    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, 1.0 / centre.smoothness)
+    stable = adapted.kernel.default_step_size(adapted.smoothness)
+    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, stable)
     _warn_if_guarded(collected.stats["guarded"])
     return Posterior(
         draws=collected.draws,
@@ -174,19 +181,20 @@ def sample(
             "contamination": contamination,
             "selector": repr(selector),
             "kernel": repr(kernel),
-            "step_size": float(step_sizes[-1]),
-            "step_size_from": "1 / L of the trusted rows" if step_size is None else "given",
+            "step_size": last_step,
+            "step_size_from": _step_size_from(step_size),
+            "step_bias": None if measured is None else measured._asdict(),
             "smoothness": centre.smoothness,
             "strong_convexity": centre.strong_convexity,
-            "variance_inflation": kernel.variance_inflation(float(step_sizes[-1]) * centre.smoothness),
-            "relaxation_steps": _relaxation_steps(float(step_sizes[-1]), centre),
+            "variance_inflation": adapted.kernel.variance_inflation(last_step, adapted.smoothness),
+            "relaxation_steps": adapted.kernel.relaxation_steps(last_step, adapted.strong_convexity),
             "likelihood_rows": likelihood_rows,
             "draws": draws,
             "burn_in": burn_in,
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
-            "selections": gradient.made,
+            "selections": drift.selections_made,
             "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,
@@ -195,6 +203,7 @@ def sample(
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations, *kernel.citations))),
         variables=model.variables(collected.draws),
+        half_row_weights=collected.half_row_weights,
     )
 
 
@@ -235,10 +244,10 @@ def rob_ula(
     )
 
 
-def _relaxation_steps(step_size: float, centre: RobustCentre) -> float | None:
-    """Steps in which the slowest direction forgets its start by a factor e; None where it never does."""
-    slowest = step_size * centre.strong_convexity
-    return 1.0 / slowest if slowest > 0 else None
+def _step_size_from(step_size: StepSize) -> str:
+    if step_size is None:
+        return "1 / L of the trusted rows"
+    return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
 
 
 def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
@@ -267,7 +276,8 @@ def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: f
     return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
 
 
-def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+    """Return a robust centre, or refuse a posterior that has none."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
@@ -311,13 +321,14 @@ def _warn_if_biased(model: Model, selector: Selector, contamination: float) -> N
         )
 
 
-def _warn_if_unstable(step_sizes: FloatArray, centre: RobustCentre) -> None:
-    largest = float(step_sizes.max())
-    if largest * centre.smoothness >= 2.0:
+def _warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
+    largest, smoothness = float(step_sizes.max()), adapted.smoothness
+    stable = adapted.kernel.stable_below(smoothness)
+    if largest >= stable:
         warn(
-            f"step_size {largest:.3g} is beyond {2.0 / centre.smoothness:.3g}, where the chain becomes unstable "
-            f"(2 / L, L = {centre.smoothness:.3g} is the largest curvature of the trusted rows). "
-            f"The theorem asks for at most {1.0 / centre.smoothness:.3g}.",
+            f"step_size {largest:.3g} is beyond {stable:.3g}, where the chain becomes unstable "
+            f"(2 / L for ULA, L = {smoothness:.3g} is the largest curvature of the trusted rows). "
+            f"step_size=None takes {adapted.kernel.default_step_size(smoothness):.3g}.",
             StepSizeWarning,
         )
 

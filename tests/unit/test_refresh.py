@@ -26,7 +26,7 @@ class Counting(robula.RecursiveMean):
 
 def selections_made(refresh_every, chains=4, steps=60, burn_in=0, spread=0.0):
     selector = Counting()
-    gradient = robust_gradient(PROBLEM.model, selector, 0.1, refresh_every, chains, 1.0, burn_in)
+    gradient = robust_gradient(PROBLEM.model, selector, 0.1, refresh_every, 1.0, burn_in)
     theta = spread * np.arange(chains)[:, None] * np.ones(4)
     for _ in range(steps):
         gradient(theta)
@@ -76,7 +76,7 @@ def test_auto_refreshes_early_after_a_move_and_after_a_while():
 
 
 def test_a_selector_that_ignores_theta_selects_once():
-    gradient = robust_gradient(PROBLEM.model, robula.SampleMean(), 0.1, 1, 4, 1.0, 0)
+    gradient = robust_gradient(PROBLEM.model, robula.SampleMean(), 0.1, 1, 1.0, 0)
     theta = np.zeros((4, 4))
     first = gradient.selections
     np.testing.assert_allclose(gradient(theta)[0], PROBLEM.model.gradients(theta[0]).mean(axis=0))

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from robula._validation import check_name
 from robula.exceptions import InputError
+from robula.langevin.baoab import BAOAB
 from robula.langevin.base import Kernel
+from robula.langevin.leimkuhler_matthews import LeimkuhlerMatthews
+from robula.langevin.preconditioned import Preconditioned
 from robula.langevin.ula import ULA
 
-KERNELS: dict[str, type[Kernel]] = {"ula": ULA}
+KERNELS: dict[str, type[Kernel]] = {
+    "ula": ULA,
+    "lm": LeimkuhlerMatthews,
+    "preconditioned_lm": Preconditioned,
+    "baoab": BAOAB,
+}
 
 
 def resolve_kernel(kernel: str | Kernel) -> Kernel:

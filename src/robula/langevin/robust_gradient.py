@@ -102,14 +102,16 @@ class RefreshedGradient(RobustGradient):
 class FixedGradient(RobustGradient):
     """One selection for all chains and all time, for selectors that do not look at theta: plain Langevin."""
 
-    def __init__(self, model: Model, selector: Selector, contamination: float, chains: int) -> None:
-        selection = selector.select_rows(model, model.initial, contamination)
-        self.selections = (selection,)
+    def __init__(self, model: Model, selector: Selector, contamination: float) -> None:
+        self._model = model
+        self.selections = (selector.select_rows(model, model.initial, contamination),)
         self.made = 1
-        self._frozen = FrozenGradient(model, (selection,) * chains)
+        self._frozen: FrozenGradient | None = None
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the means at theta."""
+        if self._frozen is None:
+            self._frozen = FrozenGradient(self._model, self.selections * len(theta))
         return self._frozen(theta)
 
 
@@ -118,7 +120,6 @@ def robust_gradient(
     selector: Selector,
     contamination: float,
     refresh_every: RefreshRule,
-    chains: int,
     width: float,
     burn_in: int,
 ) -> RobustGradient:
@@ -127,7 +128,6 @@ def robust_gradient(
     Parameters
     ----------
     refresh_every : int or "auto"
-    chains : int
     width : float
         Posterior width, the unit in which "auto" measures how far a chain has moved.
     burn_in : int
@@ -136,7 +136,7 @@ def robust_gradient(
     if model.gradients_translate and selector.translation_equivariant:
         return TranslatedGradient(model, selector, contamination)
     if not selector.depends_on_theta:
-        return FixedGradient(model, selector, contamination, chains)
+        return FixedGradient(model, selector, contamination)
     if refresh_every == 1:
         return RefreshedGradient(model, selector, contamination, RefreshEvery(1), sharing=None)
     refresh = RefreshWhenMoved(width, burn_in) if refresh_every == "auto" else RefreshEvery(refresh_every)
