@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
@@ -42,6 +43,7 @@ _LOST = 1e4
 _MOST_NUMBERS = 2**34
 
 
+@few_threads_for_small_data
 def sample(
     model: Model,
     *,
