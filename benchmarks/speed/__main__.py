@@ -13,7 +13,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.speed.equality import equality_rows
+from benchmarks.speed.equality import equality_rows, reach_rows
 from benchmarks.speed.large import large_rows
 from benchmarks.speed.nuts import nuts_rows
 from benchmarks.speed.steps import growth_rows, step_rows
@@ -29,6 +29,7 @@ def measure(sections: set[str], quick: bool) -> Iterable[Row]:
         yield from step_rows(repeats)
     if "2" in sections:
         yield from equality_rows(quick)
+        yield from reach_rows(quick)
     if "3" in sections:
         yield from growth_rows(max(5, repeats // 3))
     if "4" in sections:

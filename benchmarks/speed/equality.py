@@ -10,6 +10,7 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
+from robula.langevin import refresh
 from robula.selectors.registry import SELECTORS
 
 CONTAMINATION = 0.2
@@ -22,6 +23,25 @@ def equality_rows(quick: bool) -> Iterator[Row]:
         for name in SELECTORS:
             if name != "mean":
                 yield from _compare(problem, name, dim, quick)
+
+
+def reach_rows(quick: bool) -> Iterator[Row]:
+    """What the reach of ``refresh_every="auto"`` does to cost and spread, with the paper's estimator."""
+    problem = robula.simulate.linear_regression(n_clean=1000, dim=20, contamination=CONTAMINATION, seed=1)
+    section = '2. Reach of refresh_every="auto", recursive, d = 20, epsilon = 0.2'
+    usual = refresh.REACH
+    for reach in (1.0, 2.0, 4.0):
+        refresh.REACH = reach
+        draws = 300 if quick else 4000
+        posterior, gap = _run(problem, "recursive", "auto", draws if reach < 3 else 10 * draws)
+        case = f"reach {reach:g} widths"
+        steps = posterior.settings["burn_in"] + posterior.settings["draws"]
+        yield Row(section, case, "selections per chain and step", posterior.settings["selections"] / (8 * steps))
+        yield Row(section, case, "bias, widths", gap.bias)
+        yield Row(section, case, "its Monte Carlo error, widths", gap.bias_mcse)
+        yield Row(section, case, "spread", gap.spread)
+        yield Row(section, case, "its Monte Carlo error", gap.spread_mcse)
+    refresh.REACH = usual
 
 
 def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: bool) -> Iterator[Row]:
@@ -50,7 +70,7 @@ def _run(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", robula.RobulaWarning)
         posterior = robula.sample(
-            problem.model, contamination=CONTAMINATION, selector=selector, likelihood_rows="weights", kernel="ula",
+            problem.model, contamination=CONTAMINATION, selector=selector, likelihood_rows="n", kernel="ula",
             refresh_every=refresh_every, draws=draws, burn_in=500, chains=8, seed=5, progress=False,
         )  # fmt: skip
     return posterior, robula.metrics.clean_posterior_gap(posterior, problem.clean_posterior)
