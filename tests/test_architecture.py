@@ -24,6 +24,7 @@ SIDE = {
     "cli",
     "datasets",
     "sklearn",
+    "tabular",
     "distributed",
 }
 OPTIONAL = {"jax", "numpyro", "pymc", "dask", "blackjax"}

@@ -3,6 +3,8 @@
 from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
+from robula.adapters.from_numpyro import from_numpyro
+from robula.adapters.from_pymc import from_pymc
 from robula.certification import Certificate, certificate
 from robula.exceptions import (
     BreakdownWarning,
@@ -32,6 +34,7 @@ from robula.models import (
 )
 from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.step_bias import StepBias
+from robula.report.page import report
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -89,8 +92,11 @@ __all__ = [
     "datasets",
     "diagnose",
     "from_jax",
+    "from_numpyro",
+    "from_pymc",
     "load",
     "metrics",
+    "report",
     "rob_ula",
     "robust_mean",
     "sample",

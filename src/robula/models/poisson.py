@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -37,16 +37,19 @@ class PoissonModel(GeneralizedLinearModel):
 
     skewed_gradients = True
 
+    #: Whether y must be whole numbers; the score needs only y >= 0.
+    whole_counts: ClassVar[bool] = True
+
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
         super().__init__(X, prior, intercept)
         require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
         refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
-        wrong = np.flatnonzero((self.y < 0) | (self.y != np.floor(self.y)))
+        wrong = np.flatnonzero((self.y < 0) | (self.whole_counts & (self.y != np.floor(self.y))))
         if len(wrong):
             raise InputError(
                 f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={self.y[wrong[0]]:g}; "
-                "counts are whole numbers of at least 0."
+                f"counts are {'whole ' if self.whole_counts else ''}numbers of at least 0."
             )
         self._log_factorial = gammaln(self.y + 1.0)
 
