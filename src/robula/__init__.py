@@ -33,8 +33,8 @@ from robula.models import (
     Prior,
 )
 from robula.report.diagnostics import Diagnosis, diagnose
-from robula.report.step_bias import StepBias
 from robula.report.page import report
+from robula.report.step_bias import StepBias
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
