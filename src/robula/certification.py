@@ -198,9 +198,9 @@ def kernel_of(settings: Any, given: Kernel | None) -> Kernel:
     """Return the kernel of a run with these settings."""
     if given is not None:
         return given
-    for kind in KERNELS.values():
-        if repr(kind()) == settings["kernel"]:
-            return kind()
+    for kernel in KERNELS.values():
+        if repr(kernel) == settings["kernel"]:
+            return kernel
     raise InputError(f"the run used the kernel {settings['kernel']}; pass it as kernel= to repeat the run.")
 
 

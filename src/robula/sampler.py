@@ -75,7 +75,8 @@ def sample(
         Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
     kernel : str or Kernel, optional
         "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
-        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic), or an object.
+        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic),
+        "preconditioned_baoab", or an object.
     step_size : float, sequence, function of k = 1, 2, ..., StepFor(bias=...) or None, optional
         None takes the kernel's own default. For ULA it is the largest the theorem admits, 1 / L, with L the largest
         curvature of the posterior of the rows that are trusted at a robust centre.

@@ -38,12 +38,14 @@ VARIANCES = {
     "lm": lambda k, h: 1.0 / k,
     "preconditioned_lm": lambda k, h: 1.0 / k,
     "baoab": lambda k, h: 1.0 / k,
+    "preconditioned_baoab": lambda k, h: 1.0 / k,
 }
 AUTOCORRELATIONS = {
     "ula": lambda k, h, lag: (1.0 - h * k) ** lag,
     "lm": lambda k, h, lag: (1.0 - h * k / 2.0) * (1.0 - h * k) ** (lag - 1),
     "preconditioned_lm": lambda k, h, lag: (1.0 - h * k / 2.0) * (1.0 - h * k) ** (lag - 1),
     "baoab": baoab_autocorrelation,
+    "preconditioned_baoab": baoab_autocorrelation,
 }
 
 

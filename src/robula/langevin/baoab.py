@@ -72,8 +72,8 @@ class BAOAB(Kernel):
         return self if self.friction is not None else replace(self, friction=math.sqrt(strong_convexity))
 
     def default_step_size(self, smoothness: float) -> float:
-        """Return half the largest stable time step, 1 / sqrt(L)."""
-        return 1.0 / math.sqrt(smoothness)
+        """Return sqrt(2 / L): with much friction that is Leimkuhler and Matthews' scheme with its own step of 1 / L."""
+        return math.sqrt(2.0 / smoothness)
 
     def stable_below(self, smoothness: float) -> float:
         """Return 2 / sqrt(L)."""

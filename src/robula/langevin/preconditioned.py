@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +33,6 @@ class Preconditioned(Kernel):
     """
 
     kernel: Kernel = field(default_factory=LeimkuhlerMatthews)
-    citations: ClassVar[tuple[str, ...]] = ("roberts2002", *LeimkuhlerMatthews.citations)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel) or isinstance(self.kernel, Preconditioned):
