@@ -32,13 +32,18 @@ from robula.models import (
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
+    ExcessSelector,
+    GeometricMedian,
     Part,
     RecursiveMean,
     RobustMean,
+    RobustStart,
     SampleMean,
     Selection,
     Selector,
+    SpectralFilter,
     robust_mean,
+    robust_start,
 )
 
 __all__ = [
@@ -47,8 +52,10 @@ __all__ = [
     "Certificate",
     "DatasetUnavailableError",
     "DivergenceError",
+    "ExcessSelector",
     "FlatPrior",
     "GaussianPosterior",
+    "GeometricMedian",
     "GuardWarning",
     "InputError",
     "InterruptedWarning",
@@ -67,9 +74,11 @@ __all__ = [
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
+    "RobustStart",
     "SampleMean",
     "Selection",
     "Selector",
+    "SpectralFilter",
     "StepSizeWarning",
     "TruncationBiasWarning",
     "__version__",
@@ -80,6 +89,7 @@ __all__ = [
     "metrics",
     "rob_ula",
     "robust_mean",
+    "robust_start",
     "sample",
     "simulate",
     "theory",

@@ -28,6 +28,7 @@ from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
 from robula.langevin.guard import drift_limit
 from robula.langevin.registry import resolve_kernel
 from robula.langevin.robust_gradient import robust_gradient
+from robula.langevin.start import draw_start
 from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
 from robula.models.base import Model
 from robula.result.posterior import Posterior
@@ -68,7 +69,9 @@ def sample(
     contamination : float
         The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5).
     selector : str or Selector, optional
-        Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
+        Which rows to trust: "excess" (model-aware, docs/method.md; use it with ``likelihood_rows="weights"``),
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
+        object.
     kernel : str or Kernel, optional
         "ula" (the paper's), or an object.
     step_size : float, sequence, function of k = 1, 2, ..., or None, optional
@@ -83,7 +86,8 @@ def sample(
         Keep a selection for this many steps; 1 is the paper. Ignored where one selection is exact for ever
         (``MeanModel``).
     start : array-like, shape (d,) or (chains, d), optional
-        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``.
+        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``; with a
+        model-aware selector around the centre that it found, as spread out as the posterior.
     start_variance : float, optional
         The paper's beta; None is the theorem's 1 / L.
     seed : int or SeedSequence, optional
@@ -135,6 +139,7 @@ def sample(
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
+    selector = selector.prepared(model, contamination)
     _warn_if_biased(model, selector, contamination)
     centre = _find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
@@ -144,9 +149,11 @@ def sample(
     else:
         _warn_if_unstable(step_sizes, centre)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
-    if start_variance is None:
-        start_variance = 1.0 / centre.smoothness
-    first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
+    first, start_record = (
+        draw_start(rngs, model, selector, contamination, centre, start_variance)
+        if given_start is None
+        else (given_start, "given")
+    )
 
     drift = RobustDrift(
         model,
@@ -184,7 +191,7 @@ def sample(
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
-            "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
+            "start": start_record,
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,
             "seconds": round(time.perf_counter() - began, 3),
@@ -259,15 +266,11 @@ def _seed_record(root: np.random.SeedSequence) -> Any:
     return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
 
 
-def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: float) -> FloatArray:
-    """alg:rula: theta_0 ~ N(0, beta I)."""
-    return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
-
-
 def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
+            begin = model.initial if selector.centre is None else selector.centre
+            centre = robust_centre(model, selector, contamination, likelihood_rows, begin)
         except np.linalg.LinAlgError:
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):

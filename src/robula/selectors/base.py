@@ -30,6 +30,19 @@ class Selector(ABC):
     translation_equivariant: ClassVar[bool] = False
     truncates: ClassVar[bool] = False
 
+    def prepared(self, model: Model, contamination: float) -> Selector:
+        """Return the selector to use for this model, made once before a run; by default the selector itself.
+
+        A rule that needs work up front (a robust start, flags on the features) does it here. It must be
+        deterministic.
+        """
+        return self
+
+    @property
+    def centre(self) -> FloatArray | None:
+        """Where a prepared selector found the posterior to be, shape (d,); None if it did not look."""
+        return None
+
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection at one theta of shape (d,)."""
