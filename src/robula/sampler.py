@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,8 @@ from robula.langevin.start import draw_start
 from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
 from robula.models.base import Model
 from robula.result.posterior import Posterior
-from robula.selectors.base import Selector
+from robula.selectors.base import ContaminationEstimate, Selector
+from robula.selectors.excess import DEFAULT_BUDGET
 from robula.selectors.registry import resolve_selector
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
@@ -44,7 +45,7 @@ _MOST_NUMBERS = 2**34
 def sample(
     model: Model,
     *,
-    contamination: float,
+    contamination: float | Literal["estimate"],
     selector: str | Selector = "recursive",
     kernel: str | Kernel = "ula",
     step_size: StepSize = None,
@@ -66,8 +67,9 @@ def sample(
     model : Model
         ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
         ``Model``.
-    contamination : float
-        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5).
+    contamination : float or "estimate"
+        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
+        selector="excess"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
     selector : str or Selector, optional
         Which rows to trust: "excess" (model-aware, docs/method.md; use it with ``likelihood_rows="weights"``),
         "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
@@ -120,7 +122,8 @@ def sample(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
             "PoissonModel or from_jax, or subclass robula.Model."
         )
-    contamination = check_contamination(contamination)
+    estimate = isinstance(contamination, str) and contamination == "estimate"
+    contamination = check_contamination(DEFAULT_BUDGET if estimate else contamination)
     selector = resolve_selector(selector)
     kernel = resolve_kernel(kernel)
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
@@ -140,6 +143,9 @@ def sample(
     step_sizes = check_step_size(step_size, steps)
 
     selector = selector.prepared(model, contamination)
+    found = selector.estimated_contamination
+    if estimate:
+        contamination = _require_estimate(found, selector)
     _warn_if_biased(model, selector, contamination)
     centre = _find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
@@ -177,6 +183,7 @@ def sample(
             "rows": model.n_rows,
             "dim": model.dim,
             "contamination": contamination,
+            "contamination_estimate": None if found is None else found._asdict(),
             "selector": repr(selector),
             "kernel": repr(kernel),
             "step_size": float(step_sizes[-1]),
@@ -264,6 +271,15 @@ def _seed_sequence(seed: Any) -> np.random.SeedSequence:
 def _seed_record(root: np.random.SeedSequence) -> Any:
     entropy = root.entropy if isinstance(root.entropy, int) else str(root.entropy)
     return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
+
+
+def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -> float:
+    if found is None:
+        raise InputError(
+            f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
+            'Pass selector="excess" (regressions and MeanModel), or a number.'
+        )
+    return min(found.share, 0.49)
 
 
 def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:

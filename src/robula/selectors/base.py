@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.selectors.selection import Selection
+
+
+class ContaminationEstimate(NamedTuple):
+    """Share of bad rows, as far as they can be told from clean ones, and the standard error of that count."""
+
+    share: float
+    standard_error: float
 
 
 class Selector(ABC):
@@ -41,6 +48,11 @@ class Selector(ABC):
     @property
     def centre(self) -> FloatArray | None:
         """Where a prepared selector found the posterior to be, shape (d,); None if it did not look."""
+        return None
+
+    @property
+    def estimated_contamination(self) -> ContaminationEstimate | None:
+        """Share of bad rows that a prepared selector found; None if it cannot tell."""
         return None
 
     @abstractmethod

@@ -16,12 +16,13 @@ from scipy.special import expit, logsumexp
 from robula._types import FloatArray
 from robula.models.logistic import LogisticModel
 from robula.models.mode import weighted_mode
+from robula.selectors.base import ContaminationEstimate
 from robula.selectors.excess.counts import poisson_limit, quantile_groups
 from robula.selectors.excess.start import Candidate, RobustStart
 
 _RATES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3)
 #: Prior probability that no label is flipped at random; without it, clean but noisy data lose their confidence.
-_NO_FLIPS = 0.9
+_NO_FLIPS = 0.5
 _GATE = 2.33
 _DOUBT_LEVELS = (1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6)
 _ALTERNATIONS = 8
@@ -40,8 +41,10 @@ def logistic_start(model: LogisticModel, contamination: float) -> RobustStart:
     return RobustStart(modes[best], names[best], candidates, nothing, time.perf_counter() - began)
 
 
-def logistic_weights(model: LogisticModel, start: RobustStart, contamination: float) -> tuple[FloatArray, FloatArray]:
-    """Row weights (n,) and the mode (d,) of the rows so weighted."""
+def logistic_weights(
+    model: LogisticModel, start: RobustStart, contamination: float
+) -> tuple[FloatArray, FloatArray, ContaminationEstimate]:
+    """Row weights (n,), the mode (d,) of the rows so weighted, and the share of flipped labels."""
     theta = start.theta
     powers = np.ones(model.n_rows)
     rate = float(start.name.rsplit(" ", 1)[1])
@@ -64,7 +67,13 @@ def logistic_weights(model: LogisticModel, start: RobustStart, contamination: fl
         theta = moved
         if step < 1e-6:
             break
-    return weights, theta
+    flips = np.asarray(rates)
+    spread = float(np.sqrt(max(chances @ flips**2 - (chances @ flips) ** 2, 0.0)))
+    touched = float((powers < 1.0).sum()) + 1.0
+    estimate = ContaminationEstimate(
+        float((1.0 - powers).mean() + chances @ flips), float(np.hypot(spread, np.sqrt(touched) / model.n_rows))
+    )
+    return weights, theta, estimate
 
 
 def _own_probability(model: LogisticModel, theta: FloatArray) -> FloatArray:

@@ -35,12 +35,12 @@ def regression_weights(
     windows = (1,) if "windows" in without else (1, 2, 4)
     theta, flagged = start.theta, start.flagged
     one_group = np.zeros(model.n_rows, dtype=np.intp)
-    base = np.ones(model.n_rows) if "repeats" in without else repeat_weights(model, theta)
+    base = _without_repeats(model, theta, without)
     shares, near = bin_shares(model, theta, np.ones(model.n_rows))
     weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, _GATE, windows))
     for round_number in range(_ALTERNATIONS):
         theta = weighted_mode(model, weights, theta)
-        fresh = _reweigh(model, theta, weights, base, flagged, without, windows)
+        fresh = _reweigh(model, theta, weights, flagged, without, windows)
         # Damping ends cycles between two sets of rows.
         fresh = fresh if round_number < 2 else 0.5 * (weights + fresh)
         change = float(np.abs(fresh - weights).sum())
@@ -54,7 +54,6 @@ def _reweigh(
     model: ResponseModel,
     theta: FloatArray,
     previous: FloatArray,
-    base: FloatArray,
     flagged: BoolArray,
     without: frozenset[str],
     windows: tuple[int, ...],
@@ -67,7 +66,7 @@ def _reweigh(
     scale = np.sqrt(np.maximum(1.0 + leverage * (1.0 - 2.0 * previous), 0.05))
     z = residuals(model, theta) / scale
     shares, near = bin_shares(model, theta, scale)
-    base = base * near
+    base = near * _without_repeats(model, theta, without)
     one_group = np.zeros(model.n_rows, dtype=np.intp)
     if flagged.any() and _disagrees(z[flagged]):
         weights = base.copy()
@@ -88,6 +87,10 @@ def _reweigh(
         if (before - weights).sum() < 1.0:
             break
     return weights
+
+
+def _without_repeats(model: ResponseModel, theta: FloatArray, without: frozenset[str]) -> FloatArray:
+    return np.ones(model.n_rows) if "repeats" in without else repeat_weights(model, theta)
 
 
 def _disagrees(z: FloatArray) -> bool:

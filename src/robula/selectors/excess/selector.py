@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from robula.models.linear import LinearModel
 from robula.models.logistic import LogisticModel
 from robula.models.mean import MeanModel
 from robula.models.poisson import PoissonModel
-from robula.selectors.base import Selector
+from robula.selectors.base import ContaminationEstimate, Selector
 from robula.selectors.excess.logistic import logistic_start, logistic_weights
 from robula.selectors.excess.mean import mean_start, mean_weights
 from robula.selectors.excess.regression import regression_start, regression_weights
@@ -24,6 +24,8 @@ from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Part, Selection
 from robula.selectors.spectral import SpectralFilter
 
+#: Contamination assumed where none is given; it limits how many rows may be flagged and which flip rates are tried.
+DEFAULT_BUDGET = 0.2
 #: The parts of the rule that ``without`` can switch off.
 PARTS = ("start", "flags", "votes", "direction", "repeats", "windows")
 
@@ -77,6 +79,7 @@ class PreparedExcess(Selector):
         The robust start.
     mode : ndarray, shape (d,)
         Mode of the posterior of the weighted rows.
+    contamination : ContaminationEstimate
     """
 
     translation_equivariant: ClassVar[bool] = True
@@ -84,12 +87,18 @@ class PreparedExcess(Selector):
     selection: Selection
     start: RobustStart
     mode: FloatArray
+    contamination: ContaminationEstimate
     made_by: ExcessSelector = field(default_factory=ExcessSelector)
 
     @property
     def centre(self) -> FloatArray:
         """The mode, shape (d,)."""
         return self.mode
+
+    @property
+    def estimated_contamination(self) -> ContaminationEstimate:
+        """Share of bad rows that were found."""
+        return self.contamination
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the one selection; the model must be the one it was prepared for."""
@@ -108,18 +117,26 @@ def prepare(model: Model, contamination: float, selector: ExcessSelector) -> Sel
     start = excess_start(model, contamination, without)
     if start is None:
         return SpectralFilter()
+    estimate: ContaminationEstimate | None = None
     if isinstance(model, LinearModel | PoissonModel):
         weights, theta = regression_weights(model, start, without)
     elif isinstance(model, MeanModel):
         weights, theta = mean_weights(model, start, without)
     else:
         assert isinstance(model, LogisticModel)
-        weights, theta = logistic_weights(model, start, contamination)
+        weights, theta, estimate = logistic_weights(model, start, contamination)
     if not weights.any():
         weights = np.ones(model.n_rows)
     # Full trust is 1, not the largest weight: a logistic row is never fully trusted while labels may be flipped.
     selection = Selection((Part(weights),), model.dim, scales=(1.0,))
-    return PreparedExcess(selection, start, theta, selector)
+    return PreparedExcess(selection, start, theta, estimate or _counted(weights), selector)
+
+
+def _counted(weights: FloatArray) -> ContaminationEstimate:
+    """Weight that was removed, as a share of all rows; the counts in the bins it came from vary like Poisson counts."""
+    rows = len(weights)
+    touched = int((weights < 1.0).sum())
+    return ContaminationEstimate(float(1.0 - weights.mean()), float(np.sqrt(touched + 1.0) / rows))
 
 
 def excess_start(model: Model, contamination: float, without: frozenset[str]) -> RobustStart | None:
@@ -133,14 +150,14 @@ def excess_start(model: Model, contamination: float, without: frozenset[str]) ->
     return None
 
 
-def robust_start(model: Model, contamination: float) -> RobustStart:
+def robust_start(model: Model, contamination: float | Literal["estimate"]) -> RobustStart:
     """Where to start a robust fit: several candidates, and the one that the most rows can agree with.
 
     Parameters
     ----------
     model : LinearModel, PoissonModel, LogisticModel or MeanModel
-    contamination : float
-        Upper bound on the share of bad rows, in [0, 0.5).
+    contamination : float or "estimate"
+        Upper bound on the share of bad rows, in [0, 0.5); "estimate" where it is not known.
 
     Returns
     -------
@@ -156,7 +173,8 @@ def robust_start(model: Model, contamination: float) -> RobustStart:
     >>> bool(abs(start.theta - problem.truth).max() < 0.3)
     True
     """
-    start = excess_start(model, check_contamination(contamination), frozenset())
+    budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    start = excess_start(model, budget, frozenset())
     if start is None:
         raise InputError(
             f"robust_start knows LinearModel, PoissonModel, LogisticModel and MeanModel, not {type(model).__name__}."
