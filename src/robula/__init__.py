@@ -38,14 +38,19 @@ from robula.report.step_bias import StepBias
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
+    ExcessSelector,
+    GeometricMedian,
     Part,
     RecursiveMean,
     RobustMean,
+    RobustStart,
     SampleMean,
     Selection,
     Selector,
+    SpectralFilter,
     SubsetSelector,
     robust_mean,
+    robust_start,
 )
 from robula.step_halving import step_bias
 
@@ -57,8 +62,10 @@ __all__ = [
     "DatasetUnavailableError",
     "Diagnosis",
     "DivergenceError",
+    "ExcessSelector",
     "FlatPrior",
     "GaussianPosterior",
+    "GeometricMedian",
     "GuardWarning",
     "InputError",
     "InterruptedWarning",
@@ -79,9 +86,11 @@ __all__ = [
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
+    "RobustStart",
     "SampleMean",
     "Selection",
     "Selector",
+    "SpectralFilter",
     "StepBias",
     "StepFor",
     "StepSizeWarning",
@@ -99,6 +108,7 @@ __all__ = [
     "report",
     "rob_ula",
     "robust_mean",
+    "robust_start",
     "sample",
     "simulate",
     "step_bias",

@@ -61,7 +61,7 @@ def step_bias(
         raise InputError("step_bias needs the model, and the posterior that robula.sample drew from it, in this order.")
     settings = posterior.settings
     steps, seed = check_count(steps, "steps", 20), check_count(seed, "seed", 0)
-    chosen = selector_of(settings, selector)
+    chosen = selector_of(settings, selector).prepared(model, settings["contamination_budget"])
     contamination, rule = settings["contamination"], settings["likelihood_rows"]
     centre = find_centre(model, chosen, contamination, rule)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(1 + len(posterior.draws))]

@@ -91,6 +91,10 @@ class GeneralizedLinearModel(Model):
         """Derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
         return self._score(self.predictor(theta))
 
+    def row_curvature(self, theta: FloatArray) -> FloatArray:
+        """Negative second derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
+        return self._row_curvature(self.predictor(theta))
+
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
         return self._row_log_likelihood(self.predictor(theta))
