@@ -16,6 +16,7 @@ SIDE = {
     "__main__",
     "certification",
     "planning",
+    "sensitivity",
     "adapters",
     "simulate",
     "metrics",

@@ -45,11 +45,13 @@ from robula.selectors import (
     robust_mean,
     robust_start,
 )
+from robula.sensitivity import ContaminationPath, contamination_path
 
 __all__ = [
     "ULA",
     "BreakdownWarning",
     "Certificate",
+    "ContaminationPath",
     "DatasetUnavailableError",
     "DivergenceError",
     "ExcessSelector",
@@ -83,6 +85,7 @@ __all__ = [
     "TruncationBiasWarning",
     "__version__",
     "certificate",
+    "contamination_path",
     "datasets",
     "from_jax",
     "load",
