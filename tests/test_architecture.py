@@ -17,6 +17,7 @@ SIDE = {
     "certification",
     "planning",
     "step_halving",
+    "sensitivity",
     "adapters",
     "simulate",
     "metrics",

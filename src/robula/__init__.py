@@ -52,6 +52,7 @@ from robula.selectors import (
     robust_mean,
     robust_start,
 )
+from robula.sensitivity import ContaminationPath, contamination_path
 from robula.step_halving import step_bias
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "ULA",
     "BreakdownWarning",
     "Certificate",
+    "ContaminationPath",
     "DatasetUnavailableError",
     "Diagnosis",
     "DivergenceError",
@@ -98,6 +100,7 @@ __all__ = [
     "TruncationBiasWarning",
     "__version__",
     "certificate",
+    "contamination_path",
     "datasets",
     "diagnose",
     "from_jax",

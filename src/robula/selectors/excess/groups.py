@@ -6,6 +6,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.selectors.excess.counts import quantile_groups
+from robula.selectors.principal import column_scales
 
 _VOTE_LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
 _DIRECTION_LEVELS = (0.5, 0.8, 0.93)
@@ -25,10 +26,7 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
     """
     rows, dim = features.shape
     centred = features - np.median(features, axis=0)
-    scale = np.median(np.abs(centred), axis=0) / 0.6745
-    spread = centred.std(axis=0)
-    scale = np.where(scale > 0, scale, np.where(spread > 0, spread, 1.0))
-    centred = centred / scale
+    centred /= column_scales(centred)
     distance = np.sqrt((centred**2).sum(axis=1))
     middle, upper = np.quantile(distance, [0.5, 0.75])
     weights = np.where(distance > middle + _FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)

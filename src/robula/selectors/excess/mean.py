@@ -13,7 +13,8 @@ from robula.models.mode import weighted_mode
 from robula.selectors.excess.counts import BINS, EDGES, FAR, clean_count, remove_excess
 from robula.selectors.excess.start import Candidate, RobustStart
 from robula.selectors.geometric_median import GeometricMedian
-from robula.selectors.spectral import SpectralFilter, top_direction
+from robula.selectors.principal import top_direction
+from robula.selectors.spectral import SpectralFilter
 
 _GATE = 3.7
 _DIRECTION_GATE = 4.5
