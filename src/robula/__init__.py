@@ -43,6 +43,7 @@ from robula.selectors import (
     Selector,
     robust_mean,
 )
+from robula.selectors.trimmed_likelihood import TrimmedLikelihood
 from robula.step_halving import step_bias
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "StepBias",
     "StepFor",
     "StepSizeWarning",
+    "TrimmedLikelihood",
     "TruncationBiasWarning",
     "__version__",
     "certificate",

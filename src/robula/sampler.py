@@ -26,6 +26,7 @@ from robula.langevin.base import Adapted, Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.langevin.drift_maker import drift_maker
+from robula.langevin.large_centre import large_centre
 from robula.langevin.registry import resolve_kernel
 from robula.langevin.step_size import StepFor, StepSize, check_step_size
 from robula.models.base import Model
@@ -278,7 +279,8 @@ def find_centre(model: Model, selector: Selector, contamination: float, likeliho
     """Return a robust centre, or refuse a posterior that has none."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
+            search = robust_centre if model.dense_curvature else large_centre
+            centre = search(model, selector, contamination, likelihood_rows, model.initial)
         except np.linalg.LinAlgError:
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
