@@ -32,6 +32,7 @@ from robula.models import (
 )
 from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.step_bias import StepBias
+from robula.restarts import Restarts, restarts
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -73,6 +74,7 @@ __all__ = [
     "Preconditioned",
     "Prior",
     "RecursiveMean",
+    "Restarts",
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
@@ -91,6 +93,7 @@ __all__ = [
     "from_jax",
     "load",
     "metrics",
+    "restarts",
     "rob_ula",
     "robust_mean",
     "sample",

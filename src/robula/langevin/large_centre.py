@@ -28,14 +28,7 @@ def large_centre(
     need not be a mode, and a model of this size rarely has only one: it is a place in the bulk where a step size can
     be taken from.
     """
-    theta = start
-    for _ in range(_SELECTIONS):
-        trusted = _trust(model, selector, contamination, likelihood_rows, theta)
-        found = _climb(trusted, theta)
-        if not np.isfinite(found).all():
-            break
-        theta = found
-    trusted = _trust(model, selector, contamination, likelihood_rows, theta)
+    theta, trusted = climb(model, selector, contamination, likelihood_rows, start, _SELECTIONS)
     largest = abs(trusted.extreme(theta, "LM"))
     smallest = trusted.extreme(theta, "SA")
     smallest = smallest if math.isfinite(smallest) else 0.0
@@ -59,7 +52,20 @@ def large_centre(
     )
 
 
-def _climb(trusted: TrustedCurvature, theta: FloatArray) -> FloatArray:
+def climb(
+    model: Model, selector: Selector, contamination: float, likelihood_rows: str, start: FloatArray, selections: int
+) -> tuple[FloatArray, TrustedCurvature]:
+    """Select rows and go uphill with L-BFGS, in turn; returns where it ends and the rows trusted there."""
+    theta = start
+    for _ in range(selections):
+        found = _uphill(_trust(model, selector, contamination, likelihood_rows, theta), theta)
+        if not np.isfinite(found).all():
+            break
+        theta = found
+    return theta, _trust(model, selector, contamination, likelihood_rows, theta)
+
+
+def _uphill(trusted: TrustedCurvature, theta: FloatArray) -> FloatArray:
     def objective(position: FloatArray) -> tuple[float, FloatArray]:
         return -trusted.log_density(position), -trusted.gradient(position)
 
