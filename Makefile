@@ -14,7 +14,7 @@ help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy"
-	@echo "make bench  time of an exact robust gradient against its primitives"
+	@echo "make bench  speed tables: robust steps against plain ones, and against NUTS"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,7 +41,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.exact_gradient
+	$(BIN)/python -m benchmarks.speed
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,7 +17,7 @@ import numpy as np
 
 import robula
 from robula.langevin.drift import RobustDrift
-from robula.langevin.robust_gradient import RefreshedGradient
+from robula.langevin.robust_gradient import robust_gradient
 from robula.selectors.registry import SELECTORS
 
 ROWS, INPUTS, WIDTH = 2000, 12, 64
@@ -71,7 +71,8 @@ def one_chunk_size(chunk_size: int) -> dict[str, float]:
     rngs = [np.random.default_rng(0)]
 
     def step_of(selector: Any) -> Callable[[], object]:
-        drift = RobustDrift(model, RefreshedGradient(model, selector, 0.1, 10**9), "weights", 0.1, 1e6)
+        kept = robust_gradient(model, selector, 0.1, refresh_every=10**9, width=1.0, burn_in=0)
+        drift = RobustDrift(model, kept, "weights", 0.1, 1e6)
         state = kernel.init(rngs, theta[None])
         drift(theta[None])
         return lambda: kernel.step(rngs, state, drift, 1e-6)

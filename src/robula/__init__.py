@@ -3,6 +3,8 @@
 from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
 from robula.adapters.from_jax import from_jax
+from robula.adapters.from_numpyro import from_numpyro
+from robula.adapters.from_pymc import from_pymc
 from robula.certification import Certificate, certificate
 from robula.exceptions import (
     BreakdownWarning,
@@ -31,18 +33,25 @@ from robula.models import (
     Prior,
 )
 from robula.report.diagnostics import Diagnosis, diagnose
+from robula.report.page import report
 from robula.report.step_bias import StepBias
 from robula.restarts import Restarts, restarts
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
+    ExcessSelector,
+    GeometricMedian,
     Part,
     RecursiveMean,
     RobustMean,
+    RobustStart,
     SampleMean,
     Selection,
     Selector,
+    SpectralFilter,
+    SubsetSelector,
     robust_mean,
+    robust_start,
 )
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
 from robula.step_halving import step_bias
@@ -55,8 +64,10 @@ __all__ = [
     "DatasetUnavailableError",
     "Diagnosis",
     "DivergenceError",
+    "ExcessSelector",
     "FlatPrior",
     "GaussianPosterior",
+    "GeometricMedian",
     "GuardWarning",
     "InputError",
     "InterruptedWarning",
@@ -78,12 +89,15 @@ __all__ = [
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
+    "RobustStart",
     "SampleMean",
     "Selection",
     "Selector",
+    "SpectralFilter",
     "StepBias",
     "StepFor",
     "StepSizeWarning",
+    "SubsetSelector",
     "TrimmedLikelihood",
     "TruncationBiasWarning",
     "__version__",
@@ -91,11 +105,15 @@ __all__ = [
     "datasets",
     "diagnose",
     "from_jax",
+    "from_numpyro",
+    "from_pymc",
     "load",
     "metrics",
+    "report",
     "restarts",
     "rob_ula",
     "robust_mean",
+    "robust_start",
     "sample",
     "simulate",
     "step_bias",

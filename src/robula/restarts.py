@@ -54,12 +54,13 @@ def restarts(
     """
     if not isinstance(model, Model):
         raise InputError("restarts needs a robula model first.")
-    contamination, selector = check_contamination(contamination), resolve_selector(selector)
+    contamination = check_contamination(contamination)
+    chosen = resolve_selector(selector).prepared(model, contamination)
     begin = as_numbers(starts, "starts")
     if begin.ndim != 2 or begin.shape[1] != model.dim or not len(begin) or not np.isfinite(begin).all():
         raise InputError(f"starts has shape {begin.shape}; pass finite numbers of shape (starts, {model.dim}).")
     with np.errstate(over="ignore", invalid="ignore"):
-        ends = [climb(model, selector, contamination, "clean", start, _SELECTIONS) for start in begin]
+        ends = [climb(model, chosen, contamination, "clean", start, _SELECTIONS) for start in begin]
         densities = np.array([trusted.log_density(theta) for theta, trusted in ends])
     densities = np.where(np.isfinite(densities), densities, -np.inf)
     order = np.argsort(-densities, kind="stable")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
@@ -28,12 +29,15 @@ from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.langevin.drift_maker import drift_maker
 from robula.langevin.large_centre import large_centre
 from robula.langevin.registry import resolve_kernel
+from robula.langevin.robust_gradient import RefreshRule
+from robula.langevin.start import draw_start
 from robula.langevin.step_size import StepFor, StepSize, check_step_size
 from robula.models.base import Model
 from robula.report.step_bias import StepBias
 from robula.report.step_choice import choose_step
 from robula.result.posterior import Posterior
-from robula.selectors.base import Selector
+from robula.selectors.base import ContaminationEstimate, Selector
+from robula.selectors.excess import DEFAULT_BUDGET
 from robula.selectors.registry import resolve_selector
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
@@ -42,10 +46,11 @@ _LOST = 1e4
 _MOST_NUMBERS = 2**34
 
 
+@few_threads_for_small_data
 def sample(
     model: Model,
     *,
-    contamination: float,
+    contamination: float | Literal["estimate"],
     selector: str | Selector = "recursive",
     kernel: str | Kernel = "ula",
     step_size: StepSize = None,
@@ -54,7 +59,7 @@ def sample(
     burn_in: int = 300,
     chains: int = 4,
     thin: int = 1,
-    refresh_every: int = 1,
+    refresh_every: RefreshRule = 1,
     start: ArrayInput = None,
     start_variance: float | None = None,
     seed: int | np.random.SeedSequence = 0,
@@ -67,10 +72,13 @@ def sample(
     model : Model
         ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
         ``Model``.
-    contamination : float
-        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5).
+    contamination : float or "estimate"
+        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
+        selector="excess"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
     selector : str or Selector, optional
-        Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
+        Which rows to trust: "excess" (model-aware, docs/method.md; use it with ``likelihood_rows="weights"``),
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
+        object.
     kernel : str or Kernel, optional
         "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
         same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic),
@@ -83,11 +91,13 @@ def sample(
         weights.
     draws, burn_in, chains, thin : int, optional
         Each chain makes ``burn_in + draws * thin`` steps and keeps ``draws``.
-    refresh_every : int, optional
-        Keep a selection for this many steps; 1 is the paper. Ignored where one selection is exact for ever
-        (``MeanModel``).
+    refresh_every : int or "auto", optional
+        Keep a selection for this many steps; 1 is the paper. "auto" keeps it until a chain has moved four posterior
+        widths, for 50 steps at most, and makes one at every step early in burn-in. With anything but 1, chains share
+        selections after burn-in, in two groups. Ignored where one selection is exact for ever (``MeanModel``).
     start : array-like, shape (d,) or (chains, d), optional
-        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``.
+        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``; with a
+        model-aware selector around the centre that it found, as spread out as the posterior.
     start_variance : float, optional
         The paper's beta; None is the theorem's 1 / L.
     seed : int or SeedSequence, optional
@@ -120,13 +130,14 @@ def sample(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
             "PoissonModel or from_jax, or subclass robula.Model."
         )
-    contamination = check_contamination(contamination)
+    estimate = isinstance(contamination, str) and contamination == "estimate"
+    contamination = check_contamination(DEFAULT_BUDGET if estimate else contamination)
     selector = resolve_selector(selector)
     kernel = resolve_kernel(kernel)
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
     chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
-    refresh_every = check_count(refresh_every, "refresh_every", 1)
+    refresh_every = "auto" if refresh_every == "auto" else check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else _check_start(start, chains, model.dim)
@@ -139,13 +150,18 @@ def sample(
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
+    budget = contamination
+    selector = selector.prepared(model, budget)
+    found = selector.estimated_contamination
+    if estimate:
+        contamination = _require_estimate(found, selector)
     _warn_if_biased(model, selector, contamination)
     centre = find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])
     adapted = kernel.adapt(centre, looking)
-    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, centre, adapted)
+    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, burn_in, centre, adapted)
     measured: StepBias | None = None
     if step_sizes is None:
         _require_data_curvature(centre)
@@ -158,9 +174,11 @@ def sample(
     else:
         _warn_if_unstable(step_sizes, adapted)
     last_step = float(step_sizes[-1])
-    if start_variance is None:
-        start_variance = 1.0 / centre.smoothness
-    first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
+    first, start_record = (
+        draw_start(rngs, model, selector, contamination, centre, start_variance)
+        if given_start is None
+        else (given_start, "given")
+    )
 
     drift = drift_for(None)
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
@@ -179,6 +197,8 @@ def sample(
             "rows": model.n_rows,
             "dim": model.dim,
             "contamination": contamination,
+            "contamination_budget": budget,
+            "contamination_estimate": None if found is None else found._asdict(),
             "selector": repr(selector),
             "kernel": repr(kernel),
             "step_size": last_step,
@@ -194,7 +214,8 @@ def sample(
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
-            "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
+            "selections": drift.selections_made,
+            "start": start_record,
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,
             "seconds": round(time.perf_counter() - began, 3),
@@ -270,17 +291,22 @@ def _seed_record(root: np.random.SeedSequence) -> Any:
     return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
 
 
-def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: float) -> FloatArray:
-    """alg:rula: theta_0 ~ N(0, beta I)."""
-    return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
+def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -> float:
+    if found is None:
+        raise InputError(
+            f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
+            'Pass selector="excess" (regressions and MeanModel), or a number.'
+        )
+    return min(found.share, 0.49)
 
 
 def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
     """Return a robust centre, or refuse a posterior that has none."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
+            begin = model.initial if selector.centre is None else selector.centre
             search = robust_centre if model.dense_curvature else large_centre
-            centre = search(model, selector, contamination, likelihood_rows, model.initial)
+            centre = search(model, selector, contamination, likelihood_rows, begin)
         except np.linalg.LinAlgError:
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):

@@ -61,12 +61,12 @@ def step_bias(
         raise InputError("step_bias needs the model, and the posterior that robula.sample drew from it, in this order.")
     settings = posterior.settings
     steps, seed = check_count(steps, "steps", 20), check_count(seed, "seed", 0)
-    chosen = selector_of(settings, selector)
+    chosen = selector_of(settings, selector).prepared(model, settings["contamination_budget"])
     contamination, rule = settings["contamination"], settings["likelihood_rows"]
     centre = find_centre(model, chosen, contamination, rule)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(1 + len(posterior.draws))]
     adapted = kernel_of(settings, kernel).adapt(centre, rngs[0])
-    drift_for = drift_maker(model, chosen, contamination, rule, settings["refresh_every"], centre, adapted)
+    drift_for = drift_maker(model, chosen, contamination, rule, settings["refresh_every"], 0, centre, adapted)
     step_size = float(settings["step_size"])
     pair = run_pair(adapted.kernel, drift_for, posterior.draws[:, -1], step_size, steps, rngs[1:])
     return measure_step_bias(*pair, step_size, adapted.kernel.order)

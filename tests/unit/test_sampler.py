@@ -10,7 +10,8 @@ import pytest
 
 import robula
 from robula.langevin.drift import RobustDrift
-from robula.langevin.robust_gradient import frozen_mean, robust_gradient
+from robula.langevin.frozen import frozen_mean
+from robula.langevin.robust_gradient import robust_gradient
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=3)
 MODEL = PROBLEM.model
@@ -140,7 +141,7 @@ def test_frozen_selection_uses_the_anchor_rows():
 @pytest.mark.parametrize("rule", ["n", "clean", "weights"])
 def test_likelihood_rows_scale_the_drift(rule):
     """The drift is rows x robust mean + prior, exactly, with the number of rows that the rule says."""
-    gradient = robust_gradient(MODEL, robula.RecursiveMean(), 0.1, 1)
+    gradient = robust_gradient(MODEL, robula.RecursiveMean(), 0.1, 1, width=1.0, burn_in=0)
     theta = np.full((1, 4), 0.2)
     drift = RobustDrift(MODEL, gradient, rule, 0.1, None)(theta)
     selection = robula.RecursiveMean().select_rows(MODEL, theta[0], 0.1)

@@ -13,8 +13,8 @@ from robula.adapters.jax_float64 import x64
 from robula.exceptions import InputError
 from robula.models.base import unique_names
 
-# Names that ArviZ needs for itself, or that the export adds.
-_ARVIZ_NAMES = ("chain", "draw", "row", "parameter", "row_weights")
+#: Names that ArviZ needs for itself, or that the export adds.
+ARVIZ_NAMES = ("chain", "draw", "row", "parameter", "row_weights")
 
 
 def check_data(jax: Any, data: Any) -> tuple[list[np.ndarray], int]:
@@ -59,7 +59,7 @@ def flatten_init(jax: Any, init: Any) -> tuple[FloatArray, Callable[[Any], Any],
     with x64(jax):
         flat, unravel = ravel_pytree(jax.tree_util.tree_unflatten(structure, arrays))
         initial = np.array(flat, dtype=np.float64)
-    names = unique_names([_leaf_name(path) for path, _ in with_paths], taken=_ARVIZ_NAMES)
+    names = unique_names([_leaf_name(path) for path, _ in with_paths], taken=ARVIZ_NAMES)
     return initial, unravel, [(name, array.shape) for name, array in zip(names, arrays, strict=True)]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.langevin.drift import rows_stood_for
-from robula.langevin.robust_gradient import frozen_mean
+from robula.langevin.frozen import frozen_mean
 from robula.langevin.trusted_curvature import TrustedCurvature
 from robula.models.base import Model
 from robula.selectors.base import Selector

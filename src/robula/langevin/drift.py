@@ -67,6 +67,11 @@ class RobustDrift:
         """The selections last used, one per chain or one for all."""
         return self._gradient.selections
 
+    @property
+    def selections_made(self) -> int:
+        """How many selections were made so far."""
+        return self._gradient.made
+
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the drift (c, d) at theta (c, d)."""
         mean = self._gradient(theta)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from robula._types import FloatArray
 from robula.langevin.base import Adapted
 from robula.langevin.centre import RobustCentre
 from robula.langevin.drift import RobustDrift
+from robula.langevin.frozen import FrozenGradient
 from robula.langevin.guard import drift_limit
-from robula.langevin.robust_gradient import RobustGradient, frozen_mean, robust_gradient
+from robula.langevin.robust_gradient import RefreshRule, RobustGradient, robust_gradient
 from robula.models.base import Model
 from robula.selectors.base import Selector
 
@@ -24,13 +23,16 @@ class FollowingGradient(RobustGradient):
 
     def __init__(self, model: Model, leader: RobustDrift) -> None:
         self._model, self._leader = model, leader
+        self.selections = ()
+        self.made = 0
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the robust means at theta (c, d)."""
-        self.selections = self._leader.selections
-        if len(self.selections) == 1:
-            return frozen_mean(self._model, self.selections[0], theta)
-        return np.stack([frozen_mean(self._model, *pair) for pair in zip(self.selections, theta, strict=True)])
+        if self.selections is not self._leader.selections:
+            self.selections = self._leader.selections
+            each = self.selections if len(self.selections) > 1 else self.selections * len(theta)
+            self._frozen = FrozenGradient(self._model, each)
+        return self._frozen(theta)
 
 
 def drift_maker(
@@ -38,7 +40,8 @@ def drift_maker(
     selector: Selector,
     contamination: float,
     likelihood_rows: str,
-    refresh_every: int,
+    refresh_every: RefreshRule,
+    burn_in: int,
     centre: RobustCentre,
     adapted: Adapted,
 ) -> DriftMaker:
@@ -47,7 +50,7 @@ def drift_maker(
     def drift_for(leader: RobustDrift | None) -> RobustDrift:
         return RobustDrift(
             model,
-            robust_gradient(model, selector, contamination, refresh_every)
+            robust_gradient(model, selector, contamination, refresh_every, centre.width, burn_in)
             if leader is None
             else FollowingGradient(model, leader),
             likelihood_rows,

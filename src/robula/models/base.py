@@ -71,6 +71,10 @@ class Model(ABC):
         """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
         raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
 
+    def take(self, rows: np.ndarray) -> Model:
+        """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its rows; write take()")
+
     @property
     def initial(self) -> FloatArray:
         """Where the search for a centre begins and the default start is drawn around, shape (d,); 0 as in the paper."""

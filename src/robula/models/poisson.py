@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 import numpy as np
 from scipy.special import gammaln
 
 from robula._types import ArrayInput, FloatArray
 from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
-from robula.models.glm import GeneralizedLinearModel
+from robula.models.glm import ALL_ROWS, GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
 
 # Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
@@ -35,24 +37,33 @@ class PoissonModel(GeneralizedLinearModel):
 
     skewed_gradients = True
 
+    #: Whether y must be whole numbers; the score needs only y >= 0.
+    whole_counts: ClassVar[bool] = True
+
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
         super().__init__(X, prior, intercept)
         require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
         refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
-        wrong = np.flatnonzero((self.y < 0) | (self.y != np.floor(self.y)))
+        wrong = np.flatnonzero((self.y < 0) | (self.whole_counts & (self.y != np.floor(self.y))))
         if len(wrong):
             raise InputError(
                 f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={self.y[wrong[0]]:g}; "
-                "counts are whole numbers of at least 0."
+                f"counts are {'whole ' if self.whole_counts else ''}numbers of at least 0."
             )
         self._log_factorial = gammaln(self.y + 1.0)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, in memory."""
+        part = super().take(rows)
+        part._log_factorial = self._log_factorial[rows]
+        return part
 
     def _rate(self, eta: FloatArray) -> FloatArray:
         return np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
 
-    def _score(self, eta: FloatArray) -> FloatArray:
-        return self.y - self._rate(eta)
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        return self.y[rows] - self._rate(eta)
 
     def _row_curvature(self, eta: FloatArray) -> FloatArray:
         return self._rate(eta)

@@ -1,1 +1,1 @@
-"""Last stage: what a finished run says about itself, in words and numbers."""
+"""Last stage: what a finished run says about itself, in words, numbers and a page for people."""

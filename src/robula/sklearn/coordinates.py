@@ -1,0 +1,80 @@
+"""The coordinates a regression is sampled in: robustly standardised, so that one step size suits every column."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.preprocessing import RobustScaler
+
+from robula._types import FloatArray
+
+
+class Coordinates(NamedTuple):
+    """Affine maps between the user's units and the sampler's.
+
+    Attributes
+    ----------
+    centre, scale : ndarray, shape (p,)
+        The sampler sees the columns (X - centre) / scale.
+    response_centre, response_scale : float
+        And the linear predictor (eta - response_centre) / response_scale.
+    intercept : bool
+        Whether parameter 0 is an intercept.
+    """
+
+    centre: FloatArray
+    scale: FloatArray
+    response_centre: float
+    response_scale: float
+    intercept: bool
+
+    def columns(self, X: FloatArray) -> FloatArray:
+        """Columns in the sampler's units, shape (n, p)."""
+        return (X - self.centre) / self.scale
+
+    def matrix(self) -> FloatArray:
+        """Linear part of the map from the sampler's parameters to the user's, shape (d, d)."""
+        slopes = np.diag(self.response_scale / self.scale)
+        if not self.intercept:
+            return slopes
+        dim = len(self.scale) + 1
+        matrix = np.zeros((dim, dim))
+        matrix[0, 0] = self.response_scale
+        # The intercept takes up what moving the columns' origin back costs.
+        matrix[0, 1:] = -self.response_scale * self.centre / self.scale
+        matrix[1:, 1:] = slopes
+        return matrix
+
+    def shift(self) -> FloatArray:
+        """Constant part of that map, shape (d,)."""
+        shift = np.zeros(len(self.scale) + self.intercept)
+        if self.intercept:
+            shift[0] = self.response_centre
+        return shift
+
+    def to_user(self, theta: FloatArray) -> FloatArray:
+        """Parameters (..., d) in the user's units."""
+        result: FloatArray = theta @ self.matrix().T + self.shift()
+        return result
+
+
+def robust_coordinates(X: FloatArray, *, intercept: bool) -> Coordinates:
+    """Median and interquartile range of each column (scikit-learn's RobustScaler).
+
+    Without an intercept columns are only scaled: moving their origin would change the model. A column whose middle
+    half is a single value (a rare category, many zeros) is scaled by the median size of its other values.
+    """
+    scaler = RobustScaler(with_centering=intercept, unit_variance=True).fit(X)
+    scale = np.array(scaler.scale_, dtype=np.float64)
+    middle = np.median(X, axis=0)
+    for column in np.flatnonzero(np.subtract(*np.percentile(X, [75, 25], axis=0)) <= 0):
+        away = np.abs(X[:, column] - middle[column])
+        scale[column] = np.median(away[away > 0]) if (away > 0).any() else 1.0
+    centre = np.array(scaler.center_, dtype=np.float64) if intercept else np.zeros(X.shape[1])
+    return Coordinates(centre, scale, 0.0, 1.0, intercept)
+
+
+def identity_coordinates(columns: int, *, intercept: bool) -> Coordinates:
+    """The user's own units."""
+    return Coordinates(np.zeros(columns), np.ones(columns), 0.0, 1.0, intercept)

@@ -1,0 +1,23 @@
+"""scikit-learn's own checks of an estimator, all of them."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from robula.sklearn import RobustBayesianClassifier, RobustBayesianRegressor, RobustPoissonRegressor
+
+# The checks are about the interface, and there are some fifty per estimator: short runs. The classifier's training
+# accuracy is checked too; truncation (TruncationBiasWarning) costs accuracy, the more the higher the level.
+SHORT = {"draws": 40, "burn_in": 60, "chains": 2}
+CLASSIFIER = {**SHORT, "contamination": 0.05}
+
+
+# One check skips itself: check_array_api_input needs the environment variable SCIPY_ARRAY_API, and robula computes in
+# NumPy only.
+@parametrize_with_checks(
+    [RobustBayesianRegressor(**SHORT), RobustBayesianClassifier(**CLASSIFIER), RobustPoissonRegressor(**SHORT)]
+)
+@pytest.mark.filterwarnings("ignore::robula.RobulaWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
