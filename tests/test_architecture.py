@@ -16,6 +16,7 @@ SIDE = {
     "__main__",
     "certification",
     "planning",
+    "restarts",
     "step_halving",
     "sensitivity",
     "adapters",

@@ -35,6 +35,7 @@ from robula.models import (
 from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.page import report
 from robula.report.step_bias import StepBias
+from robula.restarts import Restarts, restarts
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
@@ -52,6 +53,7 @@ from robula.selectors import (
     robust_mean,
     robust_start,
 )
+from robula.selectors.trimmed_likelihood import TrimmedLikelihood
 from robula.sensitivity import ContaminationPath, contamination_path
 from robula.step_halving import step_bias
 
@@ -85,6 +87,7 @@ __all__ = [
     "Preconditioned",
     "Prior",
     "RecursiveMean",
+    "Restarts",
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
@@ -97,6 +100,7 @@ __all__ = [
     "StepFor",
     "StepSizeWarning",
     "SubsetSelector",
+    "TrimmedLikelihood",
     "TruncationBiasWarning",
     "__version__",
     "certificate",
@@ -109,6 +113,7 @@ __all__ = [
     "load",
     "metrics",
     "report",
+    "restarts",
     "rob_ula",
     "robust_mean",
     "robust_start",

@@ -27,6 +27,7 @@ from robula.langevin.base import Adapted, Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.langevin.drift_maker import drift_maker
+from robula.langevin.large_centre import large_centre
 from robula.langevin.registry import resolve_kernel
 from robula.langevin.robust_gradient import RefreshRule
 from robula.langevin.start import draw_start
@@ -304,7 +305,8 @@ def find_centre(model: Model, selector: Selector, contamination: float, likeliho
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             begin = model.initial if selector.centre is None else selector.centre
-            centre = robust_centre(model, selector, contamination, likelihood_rows, begin)
+            search = robust_centre if model.dense_curvature else large_centre
+            centre = search(model, selector, contamination, likelihood_rows, begin)
         except np.linalg.LinAlgError:
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):

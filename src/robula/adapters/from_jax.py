@@ -21,6 +21,8 @@ from robula.models.priors import FlatPrior, NormalPrior, Prior
 
 # Per-row gradients of one chunk take at most about this many bytes.
 _CHUNK_BYTES = 64 * 2**20
+# Above this many parameters a Hessian costs more than the run it is for.
+_DENSE_CURVATURE = 1000
 
 
 def from_jax(
@@ -166,6 +168,9 @@ class JaxModel(Model):
             self._store(jax, structure, leaves)
             self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
             self._gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
+            # Whether each row's gradient is finite, without keeping the (n, d) matrix.
+            finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
+            self._sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
             self._weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
             self._hessian = Float64(jax, jax.jit(hessian))
 
@@ -195,7 +200,7 @@ class JaxModel(Model):
         """Run everything once at ``init``: a user's function must fail before the work, and by name."""
         try:
             values = self._log_likelihood(self._init, self._chunks)[: self.n_rows]
-            gradients = self._gradients(self._init, self._chunks)[: self.n_rows]
+            sound = self._sound(self._init, self._chunks)[: self.n_rows]
         except Exception as error:
             raise InputError(
                 f"log_likelihood failed on the first try ({type(error).__name__}: {error}). It is called as "
@@ -203,7 +208,7 @@ class JaxModel(Model):
             ) from error
         if values.shape != (self.n_rows,):
             raise InputError(f"log_likelihood returns shape {values.shape[1:]} for one row; it must return a scalar.")
-        bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(gradients).all(axis=1)))
+        bad = np.flatnonzero(~(np.isfinite(values) & (sound > 0)))
         if len(bad):
             raise InputError(
                 f"log_likelihood or its gradient is not finite at init in {len(bad)} row(s), first {bad[:5].tolist()}; "
@@ -218,6 +223,11 @@ class JaxModel(Model):
             ) from error
         if not np.isfinite(prior_gradient).all():
             raise InputError("the gradient of log_prior is not finite at init; choose another init.")
+
+    @property
+    def dense_curvature(self) -> bool:
+        """Up to 1,000 parameters: a Hessian takes d reverse passes and d^2 numbers."""
+        return self.dim <= _DENSE_CURVATURE
 
     @property
     def initial(self) -> FloatArray:

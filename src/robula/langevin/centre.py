@@ -51,8 +51,8 @@ class RobustCentre(NamedTuple):
     weakest_direction : ndarray, shape (d,)
         Direction of the smallest curvature; in it, the information (curvature) of the trusted rows, of the prior and
         of all rows follow.
-    eigenvalues, eigenvectors : ndarray, shapes (d,) and (d, d)
-        Of the curvature at the centre, the smallest first.
+    eigenvalues, eigenvectors : ndarray, shapes (d,) and (d, d), or None
+        Of the curvature at the centre, the smallest first; None where the model cannot afford a (d, d) matrix.
     curvature : TrustedCurvature
         Of the rows trusted at the centre, for a look elsewhere.
     """
@@ -68,8 +68,8 @@ class RobustCentre(NamedTuple):
     trusted_information: float
     prior_information: float
     all_information: float
-    eigenvalues: FloatArray
-    eigenvectors: FloatArray
+    eigenvalues: FloatArray | None
+    eigenvectors: FloatArray | None
     curvature: TrustedCurvature
 
 

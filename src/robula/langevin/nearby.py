@@ -13,15 +13,19 @@ if TYPE_CHECKING:
 
 # Draws from the Laplace approximation at which the curvature is looked at.
 _PROBES = 8
+# And fewer where each look takes Lanczos iterations.
+_LARGE_PROBES = 2
 # A Hessian that is not positive says nothing about the width of its flat and negative directions. They are treated as
 # if they had this share of the largest curvature, so no direction is taken for more than 30 times wider than another.
-_FLAT = 1e-3
+FLAT = 1e-3
 
 
 def laplace_scaling(centre: RobustCentre) -> FloatArray:
     """Return A (d, d) with A A' the inverse curvature at the centre, where that is positive."""
+    if centre.eigenvalues is None or centre.eigenvectors is None:
+        raise ValueError("this centre has no matrix of curvature")
     values = np.abs(centre.eigenvalues)
-    share = 1e-10 if centre.eigenvalues[0] > 0 else _FLAT
+    share = 1e-10 if centre.eigenvalues[0] > 0 else FLAT
     scaling: FloatArray = centre.eigenvectors / np.sqrt(np.maximum(values, share * values.max()))
     return scaling
 
@@ -40,6 +44,8 @@ def largest_curvature_nearby(
     """
     if scaling is None and centre.bounded:
         return centre.smoothness
+    if centre.eigenvectors is None:
+        return _largest_without_matrix(centre, rng)
 
     def largest(curvature: FloatArray) -> float:
         seen = curvature if scaling is None else scaling.T @ curvature @ scaling
@@ -55,3 +61,12 @@ def largest_curvature_nearby(
         draws = centre.theta + rng.standard_normal((_PROBES, len(centre.theta))) @ shape.T
         seen = [largest(matrix) for matrix in map(centre.curvature.at, draws) if np.isfinite(matrix).all()]
     return min(most, max([here, *seen]))
+
+
+def _largest_without_matrix(centre: RobustCentre, rng: np.random.Generator) -> float:
+    """The same by Lanczos iterations, around the centre at a distance that flat directions are given."""
+    width = 1.0 / np.sqrt(max(centre.strong_convexity, FLAT * centre.smoothness))
+    draws = centre.theta + width * rng.standard_normal((_LARGE_PROBES, len(centre.theta)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = [abs(centre.curvature.extreme(draw, "LM")) for draw in draws]
+    return max([centre.smoothness, *(value for value in seen if np.isfinite(value))])

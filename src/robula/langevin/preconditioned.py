@@ -24,7 +24,8 @@ class Preconditioned(Kernel):
 
     The information (curvature of the log posterior of the rows trusted at the robust centre) is taken once, before the
     first step, so the law that is drawn from stays the same; badly scaled and correlated columns no longer slow the
-    chain down. For a kernel K it is K with drift A A' grad and noise A xi.
+    chain down. For a kernel K it is K with drift A A' grad and noise A xi. Models that cannot afford a (d, d) matrix
+    (``from_jax`` above 1,000 parameters) are moved by ``kernel`` as it is.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ class Preconditioned(Kernel):
 
     def adapt(self, centre: RobustCentre, rng: np.random.Generator) -> Adapted:
         """Take the information of the trusted rows at the centre."""
+        if centre.eigenvectors is None:
+            return self.kernel.adapt(centre, rng)
         scaling = laplace_scaling(centre)
         smoothness = largest_curvature_nearby(centre, rng, scaling)
         return Adapted(Scaled(self.kernel.tuned(1.0), scaling), smoothness, 1.0, scaling)

@@ -62,6 +62,11 @@ class Model(ABC):
         """Return a matrix (d, d) that dominates :meth:`curvature` for every theta, or None if there is none."""
         return None
 
+    @property
+    def dense_curvature(self) -> bool:
+        """Whether a (d, d) matrix of curvature can be afforded; if not, only products with it are used."""
+        return True
+
     def gradient_shift(self, theta: FloatArray) -> FloatArray:
         """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
         raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
