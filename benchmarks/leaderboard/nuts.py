@@ -121,6 +121,8 @@ def _climb(compiled: Compiled, rows: Rows, start: np.ndarray) -> Mode:
         found = minimize(objective, np.asarray(begin), jac=True, method="L-BFGS-B", options={"maxiter": 400})
         position = unravel(jnp.asarray(found.x))
         hessian = np.asarray(compiled.hessian(found.x, data))
+        if not np.isfinite(hessian).all():  # a start that leads nowhere; another one is chosen
+            return Mode(np.inf, centre, root, position, np.ones(len(found.x)))
         first = len(found.x) - len(start)  # z is the last site in alphabetical order
         centre = centre + root @ found.x[first:]
         root = root @ _inverse_root(hessian[first:, first:])
