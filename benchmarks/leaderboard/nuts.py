@@ -75,6 +75,8 @@ def run_nuts(
     dim = rows.X.shape[1]
     compiled = _compile(model, size, dim, draws, warmup, chains)
     best = min((_climb(compiled, rows, start) for start in starts), key=lambda mode: mode.potential)
+    if not np.isfinite(best.potential):
+        raise RuntimeError(f"no start leads to a mode of {model}'s posterior")
     keys = jax.random.split(jax.random.PRNGKey(seed), chains)
     data = _arguments(rows, best.centre, best.root)
     z, others, divergent = compiled.sample(keys, best.position, best.variances, data)
