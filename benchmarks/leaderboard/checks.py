@@ -74,7 +74,7 @@ def _regression(table: pd.DataFrame, method: str) -> Iterator[Check]:
 def _against_rivals(pairs: pd.DataFrame, method: str) -> Iterator[Check]:
     good = pairs["net"] <= 0.5 * pairs["rival_net"]
     yield _share("1 regression", method, "W2 at most half the best rival's", 0.5, good, [])
-    error = np.sqrt(pairs["net_error"].fillna(0.0) ** 2 + pairs["rival_error"].fillna(0.0) ** 2)
+    error = np.hypot(pairs["net_error"], pairs["rival_error"])
     good = pairs["net"] <= 1.25 * pairs["rival_net"] + 2.0 * error
     misses = [
         _name(cell, f"W2 {cell['net']:.2f}, {cell['rival']} {cell['rival_net']:.2f}")

@@ -12,7 +12,8 @@ import pandas as pd
 from benchmarks.leaderboard import settings
 from benchmarks.leaderboard.checks import Check, all_checks
 from benchmarks.leaderboard.figure import draw
-from benchmarks.leaderboard.tables import as_table, cells, logistic_cells, usable, winners, write_csv
+from benchmarks.leaderboard.scores import information_bound
+from benchmarks.leaderboard.tables import CELL, as_table, best_rival, cells, logistic_cells, usable, winners, write_csv
 
 _ROOT = Path(__file__).parents[2]
 TITLES = {
@@ -51,11 +52,14 @@ def text(table: pd.DataFrame) -> str:
             _winners(regression),
             _by_attack(regression),
             _detection(regression),
+            _floors(regression),
         ]
     if len(mean):
         parts += ["## Mean estimation, the paper's setting\n", _mean(mean)]
     if len(logistic):
         parts += ["## Logistic regression on real data\n", _logistic(logistic)]
+    if len(regression):
+        parts.append(_all_cells(regression))
     parts.append(_problems(table))
     return "\n".join(parts).rstrip() + "\n"
 
@@ -75,27 +79,21 @@ def _number(value: float) -> str:
 
 def _head(table: pd.DataFrame) -> str:
     finished = table["error"].isna() & table["skipped"].isna()
-    draws = (
-        table.loc[finished & table["method"].isin(["student_t", "mixture", "density_power"])]
-        .groupby("dim")["effective_draws"]
-        .median()
-    )
-    sizes = ", ".join(f"{size:.0f} at d = {dim:.0f}" for dim, size in draws.items())
     return f"""# Leaderboard
 
 Written by `python -m benchmarks.leaderboard --page` from {int(finished.sum())} runs; every run is a line of
 [results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows, {len(settings.SEEDS)} seeds a cell
-({len(settings.CLEAN_SEEDS)} without bad rows); no seed was used to tune a method. All methods know the noise scale, and those
-that ask for a contamination are told {settings.DECLARED}, in every cell. The attacks are
-`robula.simulate.attacks`; at epsilon = 0 they are one problem, "none".
+({len(settings.CLEAN_SEEDS)} without bad rows). All methods know the noise scale, and those that ask for a contamination are told
+{settings.DECLARED}, in every cell. The attacks are `robula.simulate.attacks`; without bad rows they are one problem, "none".
 
 - Bias, spread and W2 are distances to the exact posterior of the clean rows, in its widths (`robula.metrics`).
-- W2 is shown net of sampling noise: sqrt(W2^2 - floor^2), where the floor is measured from two halves of the draws. The raw figure
-  and the floor are in the table of runs. Median effective draws of the three NUTS methods without shortcuts: {sizes or "not run yet"}.
-- The bound is 1.57 epsilon / (1 - epsilon) sqrt(n / d) widths: some attack forces at least that on any method.
-- NUTS methods run in NumPyro, in coordinates made round by their own mode's curvature, from the highest mode that three starts lead
-  to. That helps them: a user's run may end in a worse one. For the Gaussian likelihood d equivalent rows (QR) replace the n.
-- "NUTS on the clean rows" and the clean posterior for "subtractive" use the rows from before the removal.
+- W2 is net of sampling noise: sqrt(W2^2 - floor^2), and at least the bias. The floor is what the draws of a run would show if their law were right,
+  measured from two halves of them. results.csv has the raw figure and the floor.
+- The bound is 1.57 epsilon / (1 - epsilon) sqrt(n / d) widths: some attack forces at least that bias on any method.
+- NUTS methods run in NumPyro, in coordinates made round by their own mode's curvature, from the highest mode that three starts
+  lead to. That helps them: a user's run may end in a worse one. For the Gaussian likelihood d equivalent rows (QR) replace the n.
+- For "subtractive" the clean posterior is that of the rows before the removal, and the oracle has them.
+- Seconds are of one core of a busy machine, compilation included where a run happened to be a worker's first: an order of magnitude.
 
 ![W2 of every method under every attack](images/leaderboard.png)
 """
@@ -204,6 +202,46 @@ def _detection(table: pd.DataFrame) -> str:
         "### Finding the bad rows\n\nArea under the ROC curve, mean over d, epsilon and seeds; 0.5 is guessing.\n\n"
         + _markdown(["attack", *methods], lines)
     )
+
+
+def _floors(table: pd.DataFrame) -> str:
+    chosen = table[table["bias"].notna()]
+    methods = [name for name in TITLES if name in set(chosen["method"])]
+    medians = chosen.groupby(["method", "dim"])[["effective_draws", "w2_floor"]].median()
+    dims = sorted(chosen["dim"].unique())
+    lines = []
+    for method in methods:
+        found = [medians.loc[(method, dim)] if (method, dim) in medians.index else None for dim in dims]
+        lines.append(
+            [TITLES[method], *("" if one is None else f"{one.iloc[0]:.0f} / {one.iloc[1]:.2f}" for one in found)]
+        )
+    text = "### Sampling\n\nMedian number of effective draws of the mean / sampling floor of W2.\n\n"
+    return text + _markdown(["method", *(f"d = {dim:.0f}" for dim in dims)], lines)
+
+
+def _all_cells(table: pd.DataFrame) -> str:
+    """Every cell: the bound, ours, and the best of the others."""
+    rivals = best_rival(table).set_index(CELL)
+    found = table.set_index([*CELL, "method"])
+    ours = [name for name in ("robula", "robula_estimate") if name in set(table["method"])]
+    order = {name: number for number, name in enumerate(("none", *settings.REGRESSION_ATTACKS))}
+    lines = []
+    for attack, dim, epsilon in sorted(rivals.index, key=lambda cell: (order[cell[0]], *cell[1:])):
+        line = [
+            attack.replace("_", " "),
+            f"{dim:.0f}",
+            f"{epsilon:g}",
+            _number(information_bound(epsilon, settings.N_CLEAN, dim)),
+        ]
+        for method in ours:
+            key = (attack, dim, epsilon, method)
+            figures = found.loc[key, ["bias", "spread", "net"]] if key in found.index else []
+            line.append(" / ".join(_number(value) for value in figures))
+        rival = rivals.loc[(attack, dim, epsilon)]
+        figures = found.loc[(attack, dim, epsilon, rival["rival"]), ["bias", "spread", "net"]]
+        lines.append([*line, f"{rival['rival']} " + " / ".join(_number(value) for value in figures)])
+    text = "## Every regression cell\n\nBias / spread / W2, mean of the seeds, and the rival with the smallest W2.\n\n"
+    return text + _markdown(["attack", "d", "epsilon", "bound", *ours, "best rival"], lines)
 
 
 def _mean(table: pd.DataFrame) -> str:

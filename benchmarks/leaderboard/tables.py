@@ -36,21 +36,25 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 def usable(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The finished runs of a kind, without those that failed or were refused."""
     chosen: pd.DataFrame = table[(table["kind"] == kind) & table["error"].isna() & table["skipped"].isna()].copy()
-    # Sampling noise adds to the squared distance; what is left is the method's own.
-    chosen["net"] = np.sqrt(np.maximum(chosen["w2"] ** 2 - chosen["w2_floor"] ** 2, 0.0))
+    # Sampling noise adds to the squared distance; what is left is the method's own, and never less than the bias alone.
+    bias = chosen["bias"] ** 2 - chosen["bias_mcse"].fillna(0.0) ** 2
+    chosen["net"] = np.sqrt(np.maximum(np.maximum(chosen["w2"] ** 2 - chosen["w2_floor"] ** 2, bias), 0.0))
     return chosen
 
 
 def cells(runs: pd.DataFrame) -> pd.DataFrame:
     """Means over the seeds of each cell and method, with the standard error of W2 and the targets."""
     groups = runs.groupby([*CELL, "method"], sort=False)
-    table = groups[["bias", "spread", "w2", "net", "w2_floor", "coverage", "auc", "seconds"]].mean()
-    table["net_error"] = groups["net"].std(ddof=1) / np.sqrt(groups["net"].count())
-    table["seeds"] = groups["net"].count()
-    table = table.reset_index()
-    table["bound"] = [
-        information_bound(e, settings.N_CLEAN, d) for e, d in zip(table["epsilon"], table["dim"], strict=True)
-    ]
+    figures = ["bias", "spread", "w2", "net", "w2_floor", "coverage", "auc", "seconds", "effective_draws"]
+    table = groups[figures].mean()
+    between = groups["net"].std(ddof=1).fillna(0.0) / np.sqrt(groups["net"].count())
+    table = table.assign(net_error=between, seeds=groups["net"].count()).reset_index()
+    # Squared, W2 and its floor each have a relative error of sqrt(2 / k), k the number of moments they sum over.
+    moments = table["dim"] * (table["dim"] + 3) / 2
+    resolution = table["w2_floor"] * (4.0 / moments) ** 0.25
+    table["net_error"] = np.hypot(table["net_error"], resolution)
+    pairs = zip(table["epsilon"], table["dim"], strict=True)
+    table["bound"] = [information_bound(epsilon, settings.N_CLEAN, dim) for epsilon, dim in pairs]
     table["target"] = np.maximum(1.0, 0.5 * table["bound"])
     return table
 
