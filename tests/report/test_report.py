@@ -111,7 +111,7 @@ def test_the_answer_comes_first_and_is_right(page, run):
              "Can the numbers be trusted?", "How it was made", "How to cite"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
-    assert "They matter most for intercept" in text
+    assert "Compared with trusting every row, intercept changes most" in text
     assert "y -" in text  # the column that makes the sentinels odd
     assert "1907.11826" in text
 

@@ -38,6 +38,8 @@ class RowsModel(Model):
         Unconstrained parameters to the variables the user named, in their own space.
     init : dict
         Unconstrained parameters to start from.
+    observed : dict
+        The observed values by the names the user gave them.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class RowsModel(Model):
         log_prior: Callable[[Values], Any],
         constrain: Callable[[Values], Values],
         init: Values,
+        observed: Mapping[str, Any],
     ) -> None:
         self._init, unravel, self._shapes = flatten_init(jax, dict(init))
         self.dim = len(self._init)
@@ -65,6 +68,7 @@ class RowsModel(Model):
             return jax.vmap(lambda one: dict(constrain(unravel(one))))(flat)
 
         self._jax = jax
+        self._observed = {name: np.asarray(value) for name, value in observed.items()}
         self._rows = Float64(jax, jax.jit(rows))
         self._row_gradients = Float64(jax, jax.jit(jax.jacfwd(rows)))
         self._weighted = Float64(jax, jax.jit(jax.vmap(jax.grad(weighted_sum))))
@@ -109,6 +113,11 @@ class RowsModel(Model):
     def initial(self) -> FloatArray:
         """The PPL's own initial point in unconstrained space, shape (d,)."""
         return self._init
+
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The observed values by name."""
+        return self._observed
 
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return draws (chains, draws, d) under the model's names, in constrained space."""

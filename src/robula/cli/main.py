@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from robula._version import __version__
+from robula.cli.fit import fit, predict
 from robula.cli.plan import plan
 from robula.cli.reproduce import datasets, reproduce
 
@@ -17,6 +18,8 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="The posterior you would have got without the bad rows."
 )
 
+app.command()(fit)
+app.command()(predict)
 app.command()(reproduce)
 app.command()(plan)
 app.command()(datasets)
