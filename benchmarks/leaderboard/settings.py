@@ -6,13 +6,8 @@ from typing import Any
 
 from robula.simulate.attacks import ATTACKS
 
-#: Arguments of robula.sample for the method "robula": the recommended ones.
-RECOMMENDED: dict[str, Any] = {
-    "selector": "recursive",
-    "kernel": "ula",
-    "likelihood_rows": "weights",
-    "refresh_every": 25,
-}
+#: Arguments of robula.sample for the method "robula": its own defaults are what we recommend.
+RECOMMENDED: dict[str, Any] = {}
 
 #: The contamination that the methods are told, in every cell.
 DECLARED = 0.2
@@ -48,7 +43,7 @@ LOGISTIC_DRAWS = (300, 150)
 OUR_RUNS: dict[int, dict[str, int]] = {
     5: {"draws": 2500, "burn_in": 300, "chains": 4},
     20: {"draws": 2500, "burn_in": 300, "chains": 4},
-    200: {"draws": 1500, "burn_in": 300, "chains": 4, "thin": 6},
+    200: {"draws": 2500, "burn_in": 300, "chains": 4},
 }
 #: The paper's algorithm selects rows in every step and cannot thin: what it can be given in the time.
 ROB_ULA_RUNS: dict[int, dict[str, int]] = {
@@ -61,5 +56,5 @@ ULA_RUNS: dict[int, dict[str, int]] = {
     20: {"draws": 2000, "burn_in": 300, "chains": 4},
     200: {"draws": 1000, "burn_in": 300, "chains": 4, "thin": 4},
 }
-LOGISTIC_RUN: dict[str, int] = {"draws": 500, "burn_in": 500, "chains": 4, "thin": 4}
+LOGISTIC_RUN: dict[str, int] = {"draws": 500, "burn_in": 200, "chains": 4, "thin": 2}
 LOGISTIC_ULA_RUN: dict[str, int] = {"draws": 600, "burn_in": 1000, "chains": 4, "thin": 5}
