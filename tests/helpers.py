@@ -6,6 +6,9 @@ import numpy as np
 
 import robula
 
+#: The paper's Algorithm 1, as keywords of robula.sample.
+PAPER = {"selector": "recursive", "kernel": "ula", "likelihood_rows": "n", "refresh_every": 1}
+
 
 def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.Model]:
     """One of each model, on the same small design with an intercept where there is one."""

@@ -10,12 +10,15 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "robula"
 STAGES = ["data", "models", "selectors", "langevin", "chain", "result", "report"]
 #: Modules any stage may use.
-SHARED = {"_warn", "_types", "_validation", "_optional", "_version", "exceptions", "theory"}
+SHARED = {"_threads", "_warn", "_types", "_validation", "_optional", "_version", "exceptions", "theory"}
 #: Side packages: they import the core, the core never imports them.
 SIDE = {
     "__main__",
     "certification",
     "planning",
+    "restarts",
+    "step_halving",
+    "sensitivity",
     "adapters",
     "simulate",
     "metrics",

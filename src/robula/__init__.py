@@ -19,7 +19,8 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin import ULA, Kernel
+from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
+from robula.langevin.step_size import StepFor
 from robula.models import (
     FlatPrior,
     GaussianPosterior,
@@ -31,31 +32,49 @@ from robula.models import (
     PoissonModel,
     Prior,
 )
+from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.page import report
+from robula.report.step_bias import StepBias
+from robula.restarts import Restarts, restarts
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
 from robula.selectors import (
+    ExcessSelector,
+    GeometricMedian,
     Part,
     RecursiveMean,
     RobustMean,
+    RobustStart,
     SampleMean,
     Selection,
     Selector,
+    SpectralFilter,
+    SubsetSelector,
     robust_mean,
+    robust_start,
 )
+from robula.selectors.trimmed_likelihood import TrimmedLikelihood
+from robula.sensitivity import ContaminationPath, contamination_path
+from robula.step_halving import step_bias
 
 __all__ = [
+    "BAOAB",
     "ULA",
     "BreakdownWarning",
     "Certificate",
+    "ContaminationPath",
     "DatasetUnavailableError",
+    "Diagnosis",
     "DivergenceError",
+    "ExcessSelector",
     "FlatPrior",
     "GaussianPosterior",
+    "GeometricMedian",
     "GuardWarning",
     "InputError",
     "InterruptedWarning",
     "Kernel",
+    "LeimkuhlerMatthews",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
@@ -65,28 +84,41 @@ __all__ = [
     "Part",
     "PoissonModel",
     "Posterior",
+    "Preconditioned",
     "Prior",
     "RecursiveMean",
+    "Restarts",
     "RobulaError",
     "RobulaWarning",
     "RobustMean",
+    "RobustStart",
     "SampleMean",
     "Selection",
     "Selector",
+    "SpectralFilter",
+    "StepBias",
+    "StepFor",
     "StepSizeWarning",
+    "SubsetSelector",
+    "TrimmedLikelihood",
     "TruncationBiasWarning",
     "__version__",
     "certificate",
+    "contamination_path",
     "datasets",
+    "diagnose",
     "from_jax",
     "from_numpyro",
     "from_pymc",
     "load",
     "metrics",
     "report",
+    "restarts",
     "rob_ula",
     "robust_mean",
+    "robust_start",
     "sample",
     "simulate",
+    "step_bias",
     "theory",
 ]

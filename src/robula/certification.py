@@ -120,7 +120,7 @@ def certificate(
     log_d = 1.0 + math.log(dim)
     shift = math.sqrt(epsilon * C_R * log_d * second) / m
     halving = (
-        _halve(model, posterior, width, _selector(settings, selector), _kernel(settings, kernel))
+        _halve(model, posterior, width, selector_of(settings, selector), kernel_of(settings, kernel))
         if step_halving
         else None
     )
@@ -183,7 +183,8 @@ def _halve(model: Model, posterior: Posterior, width: float, selector: Selector,
     )
 
 
-def _selector(settings: Any, given: Selector | None) -> Selector:
+def selector_of(settings: Any, given: Selector | None) -> Selector:
+    """Return the selector of a run with these settings."""
     if given is not None:
         return given
     known: list[Selector] = [*(kind() for kind in SELECTORS.values()), RecursiveMean(variant="lai2016")]
@@ -193,12 +194,13 @@ def _selector(settings: Any, given: Selector | None) -> Selector:
     raise InputError(f"the run used the selector {settings['selector']}; pass it as selector= to repeat the run.")
 
 
-def _kernel(settings: Any, given: Kernel | None) -> Kernel:
+def kernel_of(settings: Any, given: Kernel | None) -> Kernel:
+    """Return the kernel of a run with these settings."""
     if given is not None:
         return given
-    for kind in KERNELS.values():
-        if repr(kind()) == settings["kernel"]:
-            return kind()
+    for kernel in KERNELS.values():
+        if repr(kernel) == settings["kernel"]:
+            return kernel
     raise InputError(f"the run used the kernel {settings['kernel']}; pass it as kernel= to repeat the run.")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
@@ -22,16 +23,21 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin.base import Kernel
+from robula.langevin.base import Adapted, Kernel
 from robula.langevin.centre import RobustCentre, robust_centre
-from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows, RobustDrift
-from robula.langevin.guard import drift_limit
+from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
+from robula.langevin.drift_maker import drift_maker
+from robula.langevin.large_centre import large_centre
 from robula.langevin.registry import resolve_kernel
-from robula.langevin.robust_gradient import robust_gradient
-from robula.langevin.step_size import StepSize, check_step_size, theorem_step_size
+from robula.langevin.robust_gradient import RefreshRule
+from robula.langevin.start import draw_start
+from robula.langevin.step_size import StepFor, StepSize, check_step_size
 from robula.models.base import Model
+from robula.report.step_bias import StepBias
+from robula.report.step_choice import choose_step
 from robula.result.posterior import Posterior
-from robula.selectors.base import Selector
+from robula.selectors.base import ContaminationEstimate, Selector
+from robula.selectors.excess import DEFAULT_BUDGET
 from robula.selectors.registry import resolve_selector
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
@@ -40,19 +46,20 @@ _LOST = 1e4
 _MOST_NUMBERS = 2**34
 
 
+@few_threads_for_small_data
 def sample(
     model: Model,
     *,
-    contamination: float,
-    selector: str | Selector = "recursive",
-    kernel: str | Kernel = "ula",
+    contamination: float | Literal["estimate"],
+    selector: str | Selector = "excess",
+    kernel: str | Kernel = "preconditioned_lm",
     step_size: StepSize = None,
-    likelihood_rows: LikelihoodRows = "n",
+    likelihood_rows: LikelihoodRows = "weights",
     draws: int = 1000,
     burn_in: int = 300,
     chains: int = 4,
     thin: int = 1,
-    refresh_every: int = 1,
+    refresh_every: RefreshRule = "auto",
     start: ArrayInput = None,
     start_variance: float | None = None,
     seed: int | np.random.SeedSequence = 0,
@@ -65,25 +72,32 @@ def sample(
     model : Model
         ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
         ``Model``.
-    contamination : float
-        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5).
+    contamination : float or "estimate"
+        The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
+        selector="excess"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
     selector : str or Selector, optional
-        Which rows to trust: "recursive" (the paper's Algorithm 2), "mean" (all rows: plain ULA), or an object.
+        Which rows to trust: "excess" (model-aware, docs/method.md; use it with ``likelihood_rows="weights"``),
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
+        object.
     kernel : str or Kernel, optional
-        "ula" (the paper's), or an object.
-    step_size : float, sequence, function of k = 1, 2, ..., or None, optional
-        None takes the largest the theorem admits, 1 / L, with L the largest curvature of the posterior of the rows
-        that are trusted at a robust centre.
+        "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
+        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic),
+        "preconditioned_baoab", or an object.
+    step_size : float, sequence, function of k = 1, 2, ..., StepFor(bias=...) or None, optional
+        None takes the kernel's own default. For ULA it is the largest the theorem admits, 1 / L, with L the largest
+        curvature of the posterior of the rows that are trusted at a robust centre.
     likelihood_rows : {"n", "clean", "weights"}, optional
         How many rows the robust mean stands for: all n (the paper), (1 - contamination) n, or the sum of the row
         weights.
     draws, burn_in, chains, thin : int, optional
         Each chain makes ``burn_in + draws * thin`` steps and keeps ``draws``.
-    refresh_every : int, optional
-        Keep a selection for this many steps; 1 is the paper. Ignored where one selection is exact for ever
-        (``MeanModel``).
+    refresh_every : int or "auto", optional
+        Keep a selection for this many steps; 1 is the paper. "auto" keeps it until a chain has moved four posterior
+        widths, for 50 steps at most, and makes one at every step early in burn-in. With anything but 1, chains share
+        selections after burn-in, in two groups. Ignored where one selection is exact for ever (``MeanModel``).
     start : array-like, shape (d,) or (chains, d), optional
-        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``.
+        Where the chains start. None draws from N(0, start_variance I), around ``init`` for ``from_jax``; with a
+        model-aware selector around the centre that it found, as spread out as the posterior.
     start_variance : float, optional
         The paper's beta; None is the theorem's 1 / L.
     seed : int or SeedSequence, optional
@@ -116,13 +130,14 @@ def sample(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
             "PoissonModel or from_jax, or subclass robula.Model."
         )
-    contamination = check_contamination(contamination)
+    estimate = isinstance(contamination, str) and contamination == "estimate"
+    contamination = check_contamination(DEFAULT_BUDGET if estimate else contamination)
     selector = resolve_selector(selector)
     kernel = resolve_kernel(kernel)
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
     chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
-    refresh_every = check_count(refresh_every, "refresh_every", 1)
+    refresh_every = "auto" if refresh_every == "auto" else check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else _check_start(start, chains, model.dim)
@@ -135,30 +150,42 @@ def sample(
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
 
+    budget = contamination
+    selector = selector.prepared(model, budget)
+    found = selector.estimated_contamination
+    if estimate:
+        contamination = _require_estimate(found, selector)
     _warn_if_biased(model, selector, contamination)
-    centre = _find_centre(model, selector, contamination, likelihood_rows)
+    centre = find_centre(model, selector, contamination, likelihood_rows)
     _warn_if_uninformed(model, centre)
+    rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
+    looking = np.random.default_rng(root.spawn(1)[0])
+    adapted = kernel.adapt(centre, looking)
+    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, burn_in, centre, adapted)
+    measured: StepBias | None = None
     if step_sizes is None:
         _require_data_curvature(centre)
-        step_sizes = np.full(steps, theorem_step_size(centre.smoothness))
+        size = adapted.kernel.default_step_size(adapted.smoothness)
+        if isinstance(step_size, StepFor):
+            around = np.tile(centre.theta, (chains, 1))
+            measured = choose_step(adapted, drift_for, around, step_size.bias, looking)
+            size = measured.step_size
+        step_sizes = np.full(steps, size)
     else:
-        _warn_if_unstable(step_sizes, centre)
-    rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
-    if start_variance is None:
-        start_variance = 1.0 / centre.smoothness
-    first = _draw_start(rngs, model.initial, start_variance) if given_start is None else given_start
-
-    drift = RobustDrift(
-        model,
-        robust_gradient(model, selector, contamination, refresh_every),
-        likelihood_rows,
-        contamination,
-        limit=None if centre.bounded else drift_limit(centre.smoothness, model.dim),
+        _warn_if_unstable(step_sizes, adapted)
+    last_step = float(step_sizes[-1])
+    first, start_record = (
+        draw_start(rngs, model, selector, contamination, centre, start_variance)
+        if given_start is None
+        else (given_start, "given")
     )
+
+    drift = drift_for(None)
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
-    moves = iterate(kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
+    moves = iterate(adapted.kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
     shown = track(moves, steps, "sampling", progress)
-    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, 1.0 / centre.smoothness)
+    stable = adapted.kernel.default_step_size(adapted.smoothness)
+    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, stable)
     _warn_if_guarded(collected.stats["guarded"])
     return Posterior(
         draws=collected.draws,
@@ -170,21 +197,25 @@ def sample(
             "rows": model.n_rows,
             "dim": model.dim,
             "contamination": contamination,
+            "contamination_budget": budget,
+            "contamination_estimate": None if found is None else found._asdict(),
             "selector": repr(selector),
             "kernel": repr(kernel),
-            "step_size": float(step_sizes[-1]),
-            "step_size_from": "1 / L of the trusted rows" if step_size is None else "given",
+            "step_size": last_step,
+            "step_size_from": _step_size_from(step_size),
+            "step_bias": None if measured is None else measured._asdict(),
             "smoothness": centre.smoothness,
             "strong_convexity": centre.strong_convexity,
-            "variance_inflation": kernel.variance_inflation(float(step_sizes[-1]) * centre.smoothness),
-            "relaxation_steps": _relaxation_steps(float(step_sizes[-1]), centre),
+            "variance_inflation": adapted.kernel.variance_inflation(last_step, adapted.smoothness),
+            "relaxation_steps": adapted.kernel.relaxation_steps(last_step, adapted.strong_convexity),
             "likelihood_rows": likelihood_rows,
             "draws": draws,
             "burn_in": burn_in,
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
-            "start": "given" if start is not None else f"normal, variance {start_variance:.6g}",
+            "selections": drift.selections_made,
+            "start": start_record,
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,
             "seconds": round(time.perf_counter() - began, 3),
@@ -192,6 +223,7 @@ def sample(
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations, *kernel.citations))),
         variables=model.variables(collected.draws),
+        half_row_weights=collected.half_row_weights,
     )
 
 
@@ -232,10 +264,10 @@ def rob_ula(
     )
 
 
-def _relaxation_steps(step_size: float, centre: RobustCentre) -> float | None:
-    """Steps in which the slowest direction forgets its start by a factor e; None where it never does."""
-    slowest = step_size * centre.strong_convexity
-    return 1.0 / slowest if slowest > 0 else None
+def _step_size_from(step_size: StepSize) -> str:
+    if step_size is None:
+        return "1 / L of the trusted rows"
+    return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
 
 
 def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
@@ -259,15 +291,22 @@ def _seed_record(root: np.random.SeedSequence) -> Any:
     return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
 
 
-def _draw_start(rngs: list[np.random.Generator], middle: FloatArray, variance: float) -> FloatArray:
-    """alg:rula: theta_0 ~ N(0, beta I)."""
-    return np.stack([middle + np.sqrt(variance) * rng.standard_normal(len(middle)) for rng in rngs])
+def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -> float:
+    if found is None:
+        raise InputError(
+            f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
+            'Pass selector="excess" (regressions and MeanModel), or a number.'
+        )
+    return min(found.share, 0.49)
 
 
-def _find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+    """Return a robust centre, or refuse a posterior that has none."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
-            centre = robust_centre(model, selector, contamination, likelihood_rows, model.initial)
+            begin = model.initial if selector.centre is None else selector.centre
+            search = robust_centre if model.dense_curvature else large_centre
+            centre = search(model, selector, contamination, likelihood_rows, begin)
         except np.linalg.LinAlgError:
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
@@ -308,13 +347,14 @@ def _warn_if_biased(model: Model, selector: Selector, contamination: float) -> N
         )
 
 
-def _warn_if_unstable(step_sizes: FloatArray, centre: RobustCentre) -> None:
-    largest = float(step_sizes.max())
-    if largest * centre.smoothness >= 2.0:
+def _warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
+    largest, smoothness = float(step_sizes.max()), adapted.smoothness
+    stable = adapted.kernel.stable_below(smoothness)
+    if largest >= stable:
         warn(
-            f"step_size {largest:.3g} is beyond {2.0 / centre.smoothness:.3g}, where the chain becomes unstable "
-            f"(2 / L, L = {centre.smoothness:.3g} is the largest curvature of the trusted rows). "
-            f"The theorem asks for at most {1.0 / centre.smoothness:.3g}.",
+            f"step_size {largest:.3g} is beyond {stable:.3g}, where the chain becomes unstable "
+            f"(2 / L for ULA, L = {smoothness:.3g} is the largest curvature of the trusted rows). "
+            f"step_size=None takes {adapted.kernel.default_step_size(smoothness):.3g}.",
             StepSizeWarning,
         )
 

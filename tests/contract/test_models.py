@@ -83,6 +83,21 @@ def test_weights_broadcast_against_chains(model, rng):
     )
 
 
+def test_taking_rows_gives_the_model_of_these_rows(model, rng):
+    rows = np.array([3, 5, 8, 30])
+    part, theta = model.take(rows), rng.standard_normal(model.dim)
+    assert part.n_rows == 4
+    assert model.n_rows == 40
+    np.testing.assert_allclose(part.log_likelihood(theta), model.log_likelihood(theta)[rows], rtol=1e-12)
+    np.testing.assert_allclose(part.gradients(theta), model.gradients(theta)[rows], rtol=1e-12)
+    weights, everywhere = rng.uniform(size=4), np.zeros(40)
+    everywhere[rows] = weights
+    np.testing.assert_allclose(
+        part.weighted_gradient(theta, weights), model.weighted_gradient(theta, everywhere), rtol=1e-11, atol=1e-11
+    )
+    np.testing.assert_allclose(part.curvature(theta, weights), model.curvature(theta, everywhere), atol=1e-11)
+
+
 def test_prior_gradient_and_precision_are_derivatives(model, rng):
     theta, prior = rng.standard_normal(model.dim), model.prior
     np.testing.assert_allclose(prior.gradient(theta), numeric_gradient(prior.log_density, theta), rtol=1e-6, atol=1e-7)

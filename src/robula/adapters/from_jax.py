@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from robula.models.priors import FlatPrior, NormalPrior, Prior
 
 # Per-row gradients of one chunk take at most about this many bytes.
 _CHUNK_BYTES = 64 * 2**20
+# Above this many parameters a Hessian costs more than the run it is for.
+_DENSE_CURVATURE = 1000
 
 
 def from_jax(
@@ -133,8 +136,6 @@ class JaxModel(Model):
         self._refuse_broken(log_prior)
 
     def _compile(self, jax: Any, log_likelihood: Callable[[Any, Any], Any], structure: Any, leaves: list[Any]) -> None:
-        chunks = math.ceil(self.n_rows / self.chunk_size)
-        self._padding = chunks * self.chunk_size - self.n_rows
         unravel = self._unravel
 
         def row_log_likelihood(flat: Any, row: Any) -> Any:
@@ -156,32 +157,50 @@ class JaxModel(Model):
 
             return total
 
-        def keep_rows(values: Any) -> Any:
-            return values.reshape((-1, *values.shape[2:]))[: self.n_rows]
+        def join(values: Any) -> Any:
+            return values.reshape((-1, *values.shape[2:]))
 
         each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
         each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
         gradient = accumulate(jax.grad(weighted_sum), (self.dim,))
         hessian = accumulate(hessian_of(jax, weighted_sum), (self.dim, self.dim))
         with x64(jax):
-            padded = [
-                np.concatenate([leaf, np.repeat(leaf[-1:], self._padding, axis=0)]) if self._padding else leaf
-                for leaf in leaves
-            ]
-            chunked = [leaf.reshape((chunks, self.chunk_size, *leaf.shape[1:])) for leaf in padded]
-            self._chunks = jax.tree_util.tree_unflatten(structure, [jax.numpy.asarray(leaf) for leaf in chunked])
-            self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each)(flat, rows))))
-            self._gradients = Float64(
-                jax, jax.jit(lambda flat, rows: keep_rows(over_chunks(each_gradient)(flat, rows)))
-            )
+            self._store(jax, structure, leaves)
+            self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
+            self._gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
+            # Whether each row's gradient is finite, without keeping the (n, d) matrix.
+            finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
+            self._sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
             self._weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
             self._hessian = Float64(jax, jax.jit(hessian))
+
+    def _store(self, jax: Any, structure: Any, leaves: list[Any]) -> None:
+        """Keep the rows in chunks of equal size, the last one filled up."""
+        chunks = math.ceil(self.n_rows / self.chunk_size)
+        self._padding = chunks * self.chunk_size - self.n_rows
+        padded = [
+            np.concatenate([leaf, np.repeat(leaf[-1:], self._padding, axis=0)]) if self._padding else leaf
+            for leaf in leaves
+        ]
+        chunked = [leaf.reshape((chunks, self.chunk_size, *leaf.shape[1:])) for leaf in padded]
+        self._chunks = jax.tree_util.tree_unflatten(structure, [jax.numpy.asarray(leaf) for leaf in chunked])
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, with the functions compiled already."""
+        jax = import_extra("jax", "jax", "from_jax")
+        part = copy(self)
+        part.n_rows = len(rows)
+        stored, structure = jax.tree_util.tree_flatten(self._chunks)
+        with x64(jax):
+            leaves = [np.asarray(leaf).reshape((-1, *leaf.shape[2:]))[rows] for leaf in stored]
+            part._store(jax, structure, leaves)
+        return part
 
     def _refuse_broken(self, log_prior: Any) -> None:
         """Run everything once at ``init``: a user's function must fail before the work, and by name."""
         try:
-            values = self._log_likelihood(self._init, self._chunks)
-            gradients = self._gradients(self._init, self._chunks)
+            values = self._log_likelihood(self._init, self._chunks)[: self.n_rows]
+            sound = self._sound(self._init, self._chunks)[: self.n_rows]
         except Exception as error:
             raise InputError(
                 f"log_likelihood failed on the first try ({type(error).__name__}: {error}). It is called as "
@@ -189,7 +208,7 @@ class JaxModel(Model):
             ) from error
         if values.shape != (self.n_rows,):
             raise InputError(f"log_likelihood returns shape {values.shape[1:]} for one row; it must return a scalar.")
-        bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(gradients).all(axis=1)))
+        bad = np.flatnonzero(~(np.isfinite(values) & (sound > 0)))
         if len(bad):
             raise InputError(
                 f"log_likelihood or its gradient is not finite at init in {len(bad)} row(s), first {bad[:5].tolist()}; "
@@ -204,6 +223,11 @@ class JaxModel(Model):
             ) from error
         if not np.isfinite(prior_gradient).all():
             raise InputError("the gradient of log_prior is not finite at init; choose another init.")
+
+    @property
+    def dense_curvature(self) -> bool:
+        """Up to 1,000 parameters: a Hessian takes d reverse passes and d^2 numbers."""
+        return self.dim <= _DENSE_CURVATURE
 
     @property
     def initial(self) -> FloatArray:
@@ -249,7 +273,7 @@ class JaxModel(Model):
 
     def _each(self, function: Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         theta = self.check_theta(theta)
-        results = [function(flat, self._chunks) for flat in theta.reshape(-1, self.dim)]
+        results = [function(flat, self._chunks)[: self.n_rows] for flat in theta.reshape(-1, self.dim)]
         return np.stack(results).reshape(theta.shape[:-1] + shape)
 
     def _chunked(self, weights: FloatArray) -> FloatArray:

@@ -12,14 +12,11 @@ from robula._types import FloatArray
 from robula._validation import check_contamination, check_name, check_positive, show
 from robula.exceptions import InputError
 from robula.langevin.base import Kernel, State
-from robula.langevin.centre import robust_centre
 from robula.langevin.drift import LIKELIHOOD_ROWS, RobustDrift
-from robula.langevin.guard import drift_limit
+from robula.langevin.drift_maker import drift_maker
 from robula.langevin.registry import resolve_kernel
-from robula.langevin.robust_gradient import robust_gradient
-from robula.langevin.step_size import theorem_step_size
 from robula.models.base import Model
-from robula.sampler import sample
+from robula.sampler import find_centre, sample
 from robula.selectors.base import Selector
 from robula.selectors.registry import resolve_selector
 
@@ -60,7 +57,7 @@ def to_blackjax(
     selector, kernel, likelihood_rows : optional
         As in :func:`robula.sample`; None is its default.
     step_size : float, optional
-        None takes 1 / L of the rows trusted at a robust centre.
+        None takes the kernel's own default, from the curvature of the rows trusted at a robust centre.
 
     Returns
     -------
@@ -120,20 +117,15 @@ def _moving_parts(
     model: Model, contamination: float, selector: Any, kernel: Any, likelihood_rows: str, step_size: float | None
 ) -> tuple[Kernel, float, RobustDrift]:
     """Return kernel, step size and drift, as :func:`robula.sample` sets them up for ``refresh_every=1``."""
-    chosen, moving = resolve_selector(selector), resolve_kernel(kernel)
-    centre = robust_centre(model, chosen, contamination, likelihood_rows, model.initial)
+    chosen = resolve_selector(selector).prepared(model, contamination)
+    centre = find_centre(model, chosen, contamination, likelihood_rows)
+    adapted = resolve_kernel(kernel).adapt(centre, np.random.default_rng(0))
     if step_size is None:
-        size = theorem_step_size(centre.smoothness)
+        size = adapted.kernel.default_step_size(adapted.smoothness)
     else:
         size = check_positive(step_size, "step_size", "a step size")
-    drift = RobustDrift(
-        model,
-        robust_gradient(model, chosen, contamination, 1),
-        likelihood_rows,
-        contamination,
-        limit=None if centre.bounded else drift_limit(centre.smoothness, model.dim),
-    )
-    return moving, size, drift
+    drift = drift_maker(model, chosen, contamination, likelihood_rows, 1, 0, centre, adapted)(None)
+    return adapted.kernel, size, drift
 
 
 def _key_data(jax: Any, key: Any) -> Any:

@@ -16,10 +16,15 @@ from robula.selectors.selection import Selection
 
 
 class Collected(NamedTuple):
-    """Draws (chains, draws, d), mean row weights (n,), statistics (chains, draws) by name, and whether Ctrl-C came."""
+    """Draws (chains, draws, d), mean row weights (n,), statistics (chains, draws) by name, and whether Ctrl-C came.
+
+    ``half_row_weights`` (groups, 2, n) are the mean row weights of the chains that share a selection, in the first and
+    in the second half of the draws.
+    """
 
     draws: FloatArray
     row_weights: FloatArray
+    half_row_weights: FloatArray
     stats: dict[str, np.ndarray]
     interrupted: bool
 
@@ -57,6 +62,43 @@ class RowWeightAverage:
         return np.clip(self._total / max(self._added, 1), 0.0, 1.0)
 
 
+class HalfRowWeights:
+    """Average row weights of each group of chains with a common selection, in both halves of the kept draws."""
+
+    def __init__(self, rows: int, draws: int) -> None:
+        self._rows, self._middle = rows, draws // 2
+        self._totals: FloatArray = np.zeros((0, 2, rows))
+        self._counts = np.zeros(2)
+        self._pending: tuple[Selection, ...] = ()
+        self._pending_counts = np.zeros(2)
+
+    def add(self, selections: tuple[Selection, ...], draw: int) -> None:
+        """Count the selections, one per group, that the kept draw of this number used."""
+        if selections is not self._pending:
+            self._flush()
+            self._pending = selections
+        self._pending_counts[int(draw >= self._middle)] += 1
+
+    def _flush(self) -> None:
+        if len(self._totals) == 0:
+            self._totals = np.zeros((len(self._pending), 2, self._rows))
+        if self._pending_counts.any():
+            weights = np.stack([selection.weights for selection in self._pending])
+            self._totals += self._pending_counts[None, :, None] * weights[:, None, :]
+            self._counts += self._pending_counts
+            self._pending_counts = np.zeros(2)
+
+    def result(self) -> FloatArray:
+        """Return the averages so far, shape (groups, 2, n); a half without draws is that of the other."""
+        self._flush()
+        counts = np.maximum(self._counts, 1)
+        means = self._totals / counts[None, :, None]
+        for half in (0, 1):
+            if not self._counts[half]:
+                means[:, half] = means[:, 1 - half]
+        return np.clip(means, 0.0, 1.0)
+
+
 def collect(
     steps: Iterable[Step],
     drift: RobustDrift,
@@ -91,7 +133,7 @@ def collect(
         "guarded": np.zeros((chains, draws), dtype=bool),
         "step_size": np.empty((chains, draws)),
     }
-    weights = RowWeightAverage(rows)
+    weights, half_weights = RowWeightAverage(rows), HalfRowWeights(rows, draws)
     done, interrupted = 0, False
     try:
         for step in steps:
@@ -104,6 +146,7 @@ def collect(
             stats["guarded"][:, done] = drift.guarded
             stats["step_size"][:, done] = step.size
             weights.add(drift.selections)
+            half_weights.add(drift.selections, done)
             done += 1
     except Escape as escape:
         raise DivergenceError(
@@ -120,4 +163,4 @@ def collect(
         interrupted = True
         warn(f"interrupted: the result holds {done} of {draws} draws per chain.", InterruptedWarning)
     trimmed = {name: values[:, :done] for name, values in stats.items()}
-    return Collected(kept[:, :done], weights.result(), trimmed, interrupted)
+    return Collected(kept[:, :done], weights.result(), half_weights.result(), trimmed, interrupted)

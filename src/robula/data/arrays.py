@@ -13,6 +13,8 @@ from robula.exceptions import InputError
 #: Gradients are products of entries over a variance, and their squares must stay finite; anything larger than this is a
 #: sentinel, not a measurement.
 LARGEST = 1e30
+#: Numbers of a memory map that are checked at a time, 32 MiB.
+_CHECKED_AT_ONCE = 2**22
 
 
 def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
@@ -31,6 +33,22 @@ def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
         raise InputError(f"{name} has shape {array.shape}: {min_rows} rows or more are needed, {rows} came.")
     _refuse_non_finite(array, name, column_names(value))
     return array
+
+
+def mapped_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> np.ndarray | None:
+    """Return a ``numpy.memmap`` of real numbers (n, d) as it is, checked block by block; None for anything else."""
+    if not isinstance(value, np.memmap):
+        return None
+    if value.ndim != 2 or value.dtype.kind not in "biuf" or value.shape[0] < min_rows or not value.shape[1]:
+        raise InputError(
+            f"{name} is a memory map of shape {value.shape} and dtype {value.dtype}; it must hold real numbers, "
+            f"(rows, columns), {min_rows} rows and one column at least."
+        )
+    plain: np.ndarray = value.view(np.ndarray)
+    size = max(1, _CHECKED_AT_ONCE // plain.shape[1])
+    for start in range(0, len(plain), size):
+        _refuse_non_finite(np.asarray(plain[start : start + size], dtype=np.float64), name, None, start)
+    return plain
 
 
 def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
@@ -110,7 +128,7 @@ def _numbers_in_objects(array: np.ndarray, name: str) -> np.ndarray:
         ) from error
 
 
-def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | None) -> None:
+def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | None, first_row: int = 0) -> None:
     with np.errstate(invalid="ignore"):
         # NaN fails both comparisons: two cheap passes in the usual case, no temporary.
         if array.max() <= LARGEST and array.min() >= -LARGEST:
@@ -120,9 +138,9 @@ def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | No
     for place in bad[:5]:
         if array.ndim == 2:
             column = names[place[1]] if names is not None else str(place[1])
-            places.append(f"row {place[0]}, column {column}")
+            places.append(f"row {place[0] + first_row}, column {column}")
         else:
-            places.append(f"row {place[0]}")
+            places.append(f"row {place[0] + first_row}")
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
     raise InputError(
         f"{name} has {len(bad)} value(s) missing, infinite or beyond {LARGEST:g}, at {'; '.join(places)}{more}. "

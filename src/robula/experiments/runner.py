@@ -7,6 +7,7 @@ depend on the number of workers.
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -26,7 +27,14 @@ from robula.experiments.jobs import Job, Outcome
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, resume: bool, progress: bool) -> list[Outcome]:
+def run_jobs(
+    jobs: Sequence[Job],
+    folder: Path,
+    workers: int,
+    resume: bool,
+    progress: bool,
+    registry: str = "robula.experiments.registry",
+) -> list[Outcome]:
     """Run the jobs and return their outcomes in the order of ``jobs``.
 
     Parameters
@@ -36,6 +44,8 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, resume: bool, prog
     resume : bool
         Take finished jobs from the folder instead of running them again; otherwise the folder's files of these jobs
         go first.
+    registry : str, optional
+        Module whose ``WORK`` holds the jobs' functions; the workers import it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for leftover in folder.glob("*.part"):
@@ -47,12 +57,12 @@ def run_jobs(jobs: Sequence[Job], folder: Path, workers: int, resume: bool, prog
     # Longest first, so that the last worker does not end alone with a big one.
     missing = [job for job in {job.key: job for job in jobs}.values() if not paths[job.key].exists()]
     missing.sort(key=_expected_cost, reverse=True)
-    for job, outcome in track(_finished(missing, workers), len(missing), "experiments", progress):
+    for job, outcome in track(_finished(missing, workers, registry), len(missing), "experiments", progress):
         _write(paths[job.key], outcome)
     return [json.loads(paths[job.key].read_text()) for job in jobs]
 
 
-def _finished(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Outcome]]:
+def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tuple[Job, Outcome]]:
     if not jobs:
         return
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
@@ -60,7 +70,7 @@ def _finished(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Outcome]
     context = multiprocessing.get_context("spawn")
     try:
         with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
-            futures = {pool.submit(_work, job): job for job in jobs}
+            futures = {pool.submit(_work, job, registry): job for job in jobs}
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
@@ -87,15 +97,15 @@ def _start_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _work(job: Job) -> Outcome:
-    from robula.experiments.registry import WORK
-
+def _work(job: Job, registry: str) -> Outcome:
+    work = importlib.import_module(registry).WORK
     # Small n with large d and large steps are part of the experiments; every worker would print its own warning.
     warnings.simplefilter("ignore", BreakdownWarning)
     warnings.simplefilter("ignore", StepSizeWarning)
     warnings.simplefilter("ignore", TruncationBiasWarning)
     try:
-        return job.run(WORK)
+        outcome: Outcome = job.run(work)
+        return outcome
     except RobulaError as error:
         raise RuntimeError(f"job {job.key} failed: {error}") from error
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from robula._types import FloatArray
+
+if TYPE_CHECKING:
+    from robula.langevin.centre import RobustCentre
 
 #: Maps the positions of all chains (c, d) to their drifts (c, d), the gradient of the robust log posterior.
 Drift = Callable[[FloatArray], FloatArray]
@@ -41,10 +44,37 @@ class Info(NamedTuple):
     drift: FloatArray
 
 
+class Adapted(NamedTuple):
+    """A kernel made ready for one posterior, and the curvature as it meets it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    smoothness, strong_convexity : float
+        Largest and smallest curvature of the trusted rows' posterior, in the coordinates the kernel moves in.
+    scaling : ndarray, shape (d, d), or None
+        theta = scaling @ phi leads from the kernel's coordinates phi back; None where they are theta itself.
+    """
+
+    kernel: Kernel
+    smoothness: float
+    strong_convexity: float
+    scaling: FloatArray | None = None
+
+
 class Kernel(ABC):
-    """One Langevin integrator; a subclass writes :meth:`step`."""
+    """One Langevin integrator; a subclass writes :meth:`step`.
+
+    Attributes
+    ----------
+    citations : tuple of str
+        BibTeX keys (docs/refs.bib).
+    order : int
+        The discretisation bias of means and variances falls like step_size**order.
+    """
 
     citations: ClassVar[tuple[str, ...]] = ()
+    order: ClassVar[int] = 1
 
     def init(self, rngs: Sequence[np.random.Generator], theta: FloatArray) -> State:
         """Return the state of chains that start at theta (c, d)."""
@@ -56,9 +86,29 @@ class Kernel(ABC):
     ) -> tuple[State, Info]:
         """Move all chains by one step."""
 
-    def variance_inflation(self, stiffness: float) -> float | None:
-        """Stationary over target variance on a Gaussian of step size x precision ``stiffness``; None if unknown."""
+    def adapt(self, centre: RobustCentre, rng: np.random.Generator) -> Adapted:
+        """Make the kernel ready for the posterior around ``centre``; ``rng`` is for looking around there."""
+        return Adapted(self, centre.smoothness, centre.strong_convexity)
+
+    def tuned(self, strong_convexity: float) -> Kernel:
+        """Return the kernel with its own constants set for a smallest curvature; most have none."""
+        return self
+
+    def default_step_size(self, smoothness: float) -> float:
+        """Return the step size for a largest curvature L: 1 / L (thm:RULA_conv, eta <= 1 / (n L-bar))."""
+        return 1.0 / smoothness
+
+    def stable_below(self, smoothness: float) -> float:
+        """Return the step size from which the chain is unstable on a Gaussian: 2 / L."""
+        return 2.0 / smoothness
+
+    def variance_inflation(self, step_size: float, precision: float) -> float | None:
+        """Stationary over target variance on a Gaussian of this precision; None if unknown or unstable."""
         return None
+
+    def relaxation_steps(self, step_size: float, precision: float) -> float | None:
+        """Steps in which a Gaussian direction of this precision forgets its start by a factor e; None if never."""
+        return 1.0 / (step_size * precision) if precision > 0 else None
 
 
 def standard_normal(rngs: Sequence[np.random.Generator], dim: int) -> FloatArray:

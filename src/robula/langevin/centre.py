@@ -14,7 +14,8 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.langevin.drift import rows_stood_for
-from robula.langevin.robust_gradient import frozen_mean
+from robula.langevin.frozen import frozen_mean
+from robula.langevin.trusted_curvature import TrustedCurvature
 from robula.models.base import Model
 from robula.selectors.base import Selector
 from robula.selectors.selection import Selection
@@ -50,6 +51,10 @@ class RobustCentre(NamedTuple):
     weakest_direction : ndarray, shape (d,)
         Direction of the smallest curvature; in it, the information (curvature) of the trusted rows, of the prior and
         of all rows follow.
+    eigenvalues, eigenvectors : ndarray, shapes (d,) and (d, d), or None
+        Of the curvature at the centre, the smallest first; None where the model cannot afford a (d, d) matrix.
+    curvature : TrustedCurvature
+        Of the rows trusted at the centre, for a look elsewhere.
     """
 
     theta: FloatArray
@@ -63,6 +68,9 @@ class RobustCentre(NamedTuple):
     trusted_information: float
     prior_information: float
     all_information: float
+    eigenvalues: FloatArray | None
+    eigenvectors: FloatArray | None
+    curvature: TrustedCurvature
 
 
 def robust_centre(
@@ -84,15 +92,16 @@ def robust_centre(
         selection.check(model.n_rows, model.dim)
         rows = rows_stood_for(selection, likelihood_rows, contamination)
         if not bounds:
-            bounds.append(_largest_bound(model, selection, rows, theta))
+            bounds.append(_largest_bound(TrustedCurvature(model, selection, rows), theta))
         moved, theta = _newton(model, selection, rows, theta)
         if not moved:
             break
     selection = selector.select_rows(model, theta, contamination)
     rows = rows_stood_for(selection, likelihood_rows, contamination)
-    bounds.append(_largest_bound(model, selection, rows, theta))
+    trusted = TrustedCurvature(model, selection, rows)
+    bounds.append(_largest_bound(trusted, theta))
     prior = model.prior.precision(theta)
-    data = _curvature(model, selection, rows, theta) - prior
+    data = trusted.at(theta) - prior
     local, vectors = np.linalg.eigh(data + prior)
     weakest = vectors[:, 0]
     finite = [bound for bound in bounds if bound is not None]
@@ -112,23 +121,16 @@ def robust_centre(
         trusted_information=float(weakest @ data @ weakest),
         prior_information=float(weakest @ prior @ weakest),
         all_information=float(weakest @ model.curvature(theta, np.ones(model.n_rows)) @ weakest),
+        eigenvalues=local,
+        eigenvectors=vectors,
+        curvature=trusted,
     )
 
 
-def _curvature(model: Model, selection: Selection, rows: float, theta: FloatArray) -> FloatArray:
-    """Curvature (d, d) of the log posterior of the selected rows, which stand for ``rows`` rows."""
-    scale = rows / selection.weights.sum()
-    total: FloatArray = scale * model.curvature(theta, selection.weights) + model.prior.precision(theta)
-    return total
-
-
-def _largest_bound(model: Model, selection: Selection, rows: float, theta: FloatArray) -> float | None:
+def _largest_bound(trusted: TrustedCurvature, theta: FloatArray) -> float | None:
     """Return the largest curvature that the selected rows can have at any theta, or None if there is no bound."""
-    bound = model.curvature_bound(selection.weights)
-    if bound is None:
-        return None
-    scale = rows / selection.weights.sum()
-    return float(np.linalg.eigvalsh(scale * bound + model.prior.precision(theta))[-1])
+    bound = trusted.bound(theta)
+    return None if bound is None else float(np.linalg.eigvalsh(bound)[-1])
 
 
 def _newton(model: Model, selection: Selection, rows: float, theta: FloatArray) -> tuple[bool, FloatArray]:
@@ -142,7 +144,7 @@ def _newton(model: Model, selection: Selection, rows: float, theta: FloatArray) 
     moved = False
     for _ in range(_NEWTON_STEPS):
         force = drift(theta)
-        solve = _inverse(_curvature(model, selection, rows, theta))
+        solve = _inverse(TrustedCurvature(model, selection, rows).at(theta))
         decrement = math.sqrt(max(float(force @ solve(force)), 0.0))
         if not decrement > close:
             break

@@ -34,7 +34,8 @@ class RobustDrift:
 
     A drift longer than ``limit`` keeps its direction and is cut to that length. The limit is for models whose
     curvature has no global bound: far from the centre their drift can throw a chain to infinity in one step. It is
-    set so high (see :func:`robula.langevin.guard.drift_limit`) that it never acts in the bulk of the posterior.
+    set so high (see :func:`robula.langevin.guard.drift_limit`) that it never acts in the bulk of the posterior. The
+    length is measured in the coordinates phi of theta = scaling @ phi, where a kernel moves in such.
 
     Attributes
     ----------
@@ -43,13 +44,20 @@ class RobustDrift:
     """
 
     def __init__(
-        self, model: Model, gradient: RobustGradient, likelihood_rows: str, contamination: float, limit: float | None
+        self,
+        model: Model,
+        gradient: RobustGradient,
+        likelihood_rows: str,
+        contamination: float,
+        limit: float | None,
+        scaling: FloatArray | None = None,
     ) -> None:
         self._model = model
         self._gradient = gradient
         self._rule = likelihood_rows
         self._contamination = contamination
         self._limit = limit
+        self._scaling = scaling
         self._counted: tuple[Selection, ...] | None = None
         self._rows: FloatArray = np.zeros((1, 1))
         self.guarded: BoolArray = np.zeros(1, dtype=bool)
@@ -58,6 +66,11 @@ class RobustDrift:
     def selections(self) -> tuple[Selection, ...]:
         """The selections last used, one per chain or one for all."""
         return self._gradient.selections
+
+    @property
+    def selections_made(self) -> int:
+        """How many selections were made so far."""
+        return self._gradient.made
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the drift (c, d) at theta (c, d)."""
@@ -72,7 +85,8 @@ class RobustDrift:
         if self._limit is None:
             self.guarded = np.zeros(len(theta), dtype=bool)
             return drift
-        length = np.linalg.norm(drift, axis=1, keepdims=True)
+        measured = drift if self._scaling is None else drift @ self._scaling
+        length = np.linalg.norm(measured, axis=1, keepdims=True)
         self.guarded = length[:, 0] > self._limit
         cut: FloatArray = drift * np.minimum(1.0, self._limit / np.maximum(length, 1e-300))
         return cut

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from robula._validation import check_name
 from robula.exceptions import InputError
+from robula.langevin.baoab import BAOAB
 from robula.langevin.base import Kernel
+from robula.langevin.leimkuhler_matthews import LeimkuhlerMatthews
+from robula.langevin.preconditioned import Preconditioned
 from robula.langevin.ula import ULA
 
-KERNELS: dict[str, type[Kernel]] = {"ula": ULA}
+KERNELS: dict[str, Kernel] = {
+    "ula": ULA(),
+    "lm": LeimkuhlerMatthews(),
+    "baoab": BAOAB(),
+    "preconditioned_lm": Preconditioned(LeimkuhlerMatthews()),
+    "preconditioned_baoab": Preconditioned(BAOAB()),
+}
 
 
 def resolve_kernel(kernel: str | Kernel) -> Kernel:
@@ -16,4 +25,4 @@ def resolve_kernel(kernel: str | Kernel) -> Kernel:
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise InputError(f"kernel={kernel.__name__} is a class; pass an object: {kernel.__name__}().")
-    return KERNELS[check_name(kernel, "kernel", KERNELS)]()
+    return KERNELS[check_name(kernel, "kernel", KERNELS)]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Literal
 
 import numpy as np
 
 from robula._types import FloatArray
+from robula.langevin.frozen import FrozenGradient, frozen_mean
+from robula.langevin.refresh import Refresh, RefreshEvery, RefreshWhenMoved, Sharing
 from robula.models.base import Model
 from robula.selectors.base import Selector
 from robula.selectors.selection import Selection
+
+RefreshRule = int | Literal["auto"]
 
 
 class RobustGradient(ABC):
@@ -20,9 +25,12 @@ class RobustGradient(ABC):
     selections : tuple of Selection
         The selections last used: one per chain, or a single one that all chains share. The same tuple object stays
         until a new selection is made.
+    made : int
+        How many selections were made so far.
     """
 
     selections: tuple[Selection, ...]
+    made: int
 
     @abstractmethod
     def __call__(self, theta: FloatArray) -> FloatArray:
@@ -36,6 +44,7 @@ class TranslatedGradient(RobustGradient):
         origin = np.zeros(model.dim)
         selection = selector.select_rows(model, origin, contamination)
         self.selections = (selection,)
+        self.made = 1
         self._model = model
         self._mean_at_origin = frozen_mean(model, selection, origin)
 
@@ -45,39 +54,90 @@ class TranslatedGradient(RobustGradient):
 
 
 class RefreshedGradient(RobustGradient):
-    """A new selection for every chain at each ``refresh_every``-th call; 1 is the paper's Algorithm 1."""
+    """New selections when they are due, frozen ones in between.
 
-    def __init__(self, model: Model, selector: Selector, contamination: float, refresh_every: int) -> None:
+    Parameters
+    ----------
+    model, selector, contamination
+    refresh : Refresh
+        When new selections are due.
+    sharing : Sharing or None
+        Which chains share one; None gives every chain its own.
+    """
+
+    def __init__(
+        self, model: Model, selector: Selector, contamination: float, refresh: Refresh, sharing: Sharing | None
+    ) -> None:
         self._model = model
         self._selector = selector
         self._contamination = contamination
-        self._refresh_every = refresh_every
+        self._refresh = refresh
+        self._sharing = sharing
         self._calls = 0
+        self.made = 0
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the robust means at theta, with new selections when they are due."""
-        due = self._calls % self._refresh_every == 0
         self._calls += 1
-        if due:
-            self.selections = tuple(
-                self._selector.select_rows(self._model, chain, self._contamination) for chain in theta
-            )
-            return np.stack([self._fresh_mean(*pair) for pair in zip(self.selections, theta, strict=True)])
-        return np.stack([frozen_mean(self._model, *pair) for pair in zip(self.selections, theta, strict=True)])
+        if self._refresh.due(theta):
+            self._select(theta)
+            estimates = [selection.estimate for selection in self.selections]
+            if self._own and all(estimate is not None for estimate in estimates):
+                return np.array(estimates)
+        return self._frozen(theta)
 
-    def _fresh_mean(self, selection: Selection, theta: FloatArray) -> FloatArray:
-        if selection.estimate is not None:
-            return selection.estimate
-        return frozen_mean(self._model, selection, theta)
+    def _select(self, theta: FloatArray) -> None:
+        chains = list(range(len(theta)))
+        anchors = chains if self._sharing is None else self._sharing.anchors(theta, self._calls)
+        made = {
+            anchor: self._selector.select_rows(self._model, theta[anchor], self._contamination)
+            for anchor in sorted(set(anchors))
+        }
+        self.made += len(made)
+        self._own = anchors == chains
+        self.selections = tuple(made[anchor] for anchor in anchors)
+        self._frozen = FrozenGradient(self._model, self.selections)
 
 
-def robust_gradient(model: Model, selector: Selector, contamination: float, refresh_every: int) -> RobustGradient:
-    """Return the cheapest exact way to the robust gradient of this model and selector."""
+class FixedGradient(RobustGradient):
+    """One selection for all chains and all time, for selectors that do not look at theta: plain Langevin."""
+
+    def __init__(self, model: Model, selector: Selector, contamination: float) -> None:
+        self._model = model
+        self.selections = (selector.select_rows(model, model.initial, contamination),)
+        self.made = 1
+        self._frozen: FrozenGradient | None = None
+
+    def __call__(self, theta: FloatArray) -> FloatArray:
+        """Return the means at theta."""
+        if self._frozen is None:
+            self._frozen = FrozenGradient(self._model, self.selections * len(theta))
+        return self._frozen(theta)
+
+
+def robust_gradient(
+    model: Model,
+    selector: Selector,
+    contamination: float,
+    refresh_every: RefreshRule,
+    width: float,
+    burn_in: int,
+) -> RobustGradient:
+    """Return the cheapest exact way to the robust gradient of this model, selector and refresh rule.
+
+    Parameters
+    ----------
+    refresh_every : int or "auto"
+    width : float
+        Posterior width, the unit in which "auto" measures how far a chain has moved.
+    burn_in : int
+        Number of steps before which chains do not share selections.
+    """
     if model.gradients_translate and selector.translation_equivariant:
         return TranslatedGradient(model, selector, contamination)
-    return RefreshedGradient(model, selector, contamination, refresh_every)
-
-
-def frozen_mean(model: Model, selection: Selection, theta: FloatArray) -> FloatArray:
-    """Mean gradient (..., d) under a selection made elsewhere, without forming the (n, d) matrix."""
-    return selection.combine(model.weighted_gradient(theta[..., None, :], selection.part_weights))
+    if not selector.depends_on_theta:
+        return FixedGradient(model, selector, contamination)
+    if refresh_every == 1:
+        return RefreshedGradient(model, selector, contamination, RefreshEvery(1), sharing=None)
+    refresh = RefreshWhenMoved(width, burn_in) if refresh_every == "auto" else RefreshEvery(refresh_every)
+    return RefreshedGradient(model, selector, contamination, refresh, Sharing(width, burn_in))

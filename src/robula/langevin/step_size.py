@@ -1,8 +1,9 @@
-"""Step sizes as a number, a sequence, a function of the step, or from the theorem."""
+"""Step sizes as a number, a sequence, a function of the step, or from the bias they may cause."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,26 @@ from robula._validation import check_positive
 from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
 
-StepSize = float | Sequence[float] | Callable[[int], float] | None
+
+@dataclass(frozen=True)
+class StepFor:
+    """Ask for a step size by the bias it may cause: ``sample(..., step_size=robula.StepFor(bias=0.05))``.
+
+    A short pilot with halved steps measures the bias, and shortens the kernel's default step until it is met.
+
+    Parameters
+    ----------
+    bias : float
+        Allowed shift of the mean in posterior widths, and allowed relative error of the spread.
+    """
+
+    bias: float
+
+    def __post_init__(self) -> None:
+        check_positive(self.bias, "bias", "the allowed bias of the step size")
+
+
+StepSize = float | Sequence[float] | Callable[[int], float] | StepFor | None
 
 
 def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
@@ -19,7 +39,7 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
 
     A function is called with k = 1, 2, ..., the paper's eta_k.
     """
-    if step_size is None:
+    if step_size is None or isinstance(step_size, StepFor):
         return None
     if callable(step_size):
         try:
@@ -45,8 +65,3 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
             f"step_size is {sizes[wrong[0]]:g} at step {wrong[0] + 1}; every step size must be a finite number above 0."
         )
     return sizes
-
-
-def theorem_step_size(smoothness: float) -> float:
-    """Largest step size that the theorem admits: 1 / L (thm:RULA_conv, eta <= 1 / (n L-bar))."""
-    return 1.0 / smoothness

@@ -31,6 +31,7 @@ class ULA(Kernel):
         theta = state.theta + step_size * force + math.sqrt(2.0 * step_size) * noise
         return State(theta), Info(force)
 
-    def variance_inflation(self, stiffness: float) -> float | None:
+    def variance_inflation(self, step_size: float, precision: float) -> float | None:
         """1 / (1 - h k / 2), or None where the chain is unstable."""
+        stiffness = step_size * precision
         return 1.0 / (1.0 - stiffness / 2.0) if stiffness < 2.0 else None

@@ -62,9 +62,18 @@ class Model(ABC):
         """Return a matrix (d, d) that dominates :meth:`curvature` for every theta, or None if there is none."""
         return None
 
+    @property
+    def dense_curvature(self) -> bool:
+        """Whether a (d, d) matrix of curvature can be afforded; if not, only products with it are used."""
+        return True
+
     def gradient_shift(self, theta: FloatArray) -> FloatArray:
         """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
         raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
+
+    def take(self, rows: np.ndarray) -> Model:
+        """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its rows; write take()")
 
     @property
     def initial(self) -> FloatArray:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from typing import Self
 
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula.data.arrays import as_matrix, column_names, read_only
+from robula.data.arrays import column_names, read_only
+from robula.data.design import Design
 from robula.exceptions import InputError
 from robula.models.base import Model, default_names
 from robula.models.priors import Prior, resolve_prior
+
+ALL_ROWS = slice(None)
 
 
 class GeneralizedLinearModel(Model):
@@ -19,6 +25,7 @@ class GeneralizedLinearModel(Model):
     Parameters
     ----------
     X : array-like, shape (n, p)
+        A ``numpy.memmap`` is read in blocks and never copied whole.
     prior : Prior or None
     intercept : bool
         Add a column of ones, in front; d is then p + 1.
@@ -27,24 +34,26 @@ class GeneralizedLinearModel(Model):
     y: FloatArray
 
     def __init__(self, X: ArrayInput, prior: Prior | None, intercept: bool) -> None:
-        features = as_matrix(X, "X")
         if not isinstance(intercept, bool | np.bool_):
             raise InputError(f"intercept={intercept!r} must be True or False.")
-        names = default_names(column_names(X), features.shape[1])
+        self._design = Design(X, bool(intercept))
+        names = default_names(column_names(X), self._design.columns - bool(intercept))
         if intercept:
-            features = np.column_stack([np.ones(len(features)), features])
-            names = default_names(("intercept", *names), features.shape[1])
+            names = default_names(("intercept", *names), self._design.columns)
         self.intercept = bool(intercept)
         self.parameter_names = names
-        self.n_rows, self.dim = features.shape
+        self.n_rows, self.dim = self._design.rows, self._design.columns
         self.prior = resolve_prior(prior, self.dim)
-        # Kept as (d, n), contiguous: the gradients then come out in the layout selectors sort in.
-        self._design_t = read_only(np.array(features.T, order="C"))
 
     @property
     def design(self) -> FloatArray:
-        """The design matrix with the intercept column, shape (n, d)."""
-        return self._design_t.T
+        """The design matrix with the intercept column, shape (n, d); a copy if X is a memory map."""
+        return self._design.matrix
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the design is held in memory rather than read from a file."""
+        return self._design.in_memory
 
     @property
     def observed_data(self) -> dict[str, np.ndarray]:
@@ -52,8 +61,8 @@ class GeneralizedLinearModel(Model):
         return {"y": self.y}
 
     @abstractmethod
-    def _score(self, eta: FloatArray) -> FloatArray:
-        """Derivative of the log-likelihood in the linear predictor, shape (..., n)."""
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        """Derivative of the log-likelihood of some rows in the linear predictor, shape (..., b)."""
 
     @abstractmethod
     def _row_curvature(self, eta: FloatArray) -> FloatArray:
@@ -66,10 +75,30 @@ class GeneralizedLinearModel(Model):
     #: Largest value of the row curvature over all linear predictors, or None if it has none.
     _row_curvature_bound: float | None = None
 
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the design in blocks of rows: their places, and the block transposed, shape (d, b)."""
+        return self._design.blocks()
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, in memory."""
+        part = copy(self)
+        part._design = self._design.take(rows)
+        part.n_rows = len(rows)
+        part.y = read_only(self.y[rows])
+        return part
+
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Linear predictor of each row, shape (..., n)."""
-        eta: FloatArray = self.check_theta(theta) @ self._design_t
-        return eta
+        theta = self.check_theta(theta)
+        return _joined([theta @ block for _, block in self.blocks()])
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
+        return self._score(self.predictor(theta))
+
+    def row_curvature(self, theta: FloatArray) -> FloatArray:
+        """Negative second derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
+        return self._row_curvature(self.predictor(theta))
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
@@ -77,13 +106,22 @@ class GeneralizedLinearModel(Model):
 
     def gradients(self, theta: FloatArray) -> FloatArray:
         """Gradient of each row's log-likelihood, shape (..., n, d)."""
-        score = self._score(self.predictor(theta))
-        return np.swapaxes(self._design_t * score[..., None, :], -1, -2)
+        theta = self.check_theta(theta)
+        blocks = [block * self._score(theta @ block, rows)[..., None, :] for rows, block in self.blocks()]
+        return np.swapaxes(_joined(blocks), -1, -2)
 
     def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted sum of the rows' gradients, shape (..., d)."""
-        result: FloatArray = (weights * self._score(self.predictor(theta))) @ self._design_t.T
-        return result
+        theta = self.check_theta(theta)
+        batch = np.broadcast_shapes(theta.shape[:-1], weights.shape[:-1])
+        # One matrix product for the whole batch: NumPy would loop over its leading axes.
+        flat = theta.reshape(-1, self.dim)
+        total = np.zeros((*batch, self.dim))
+        for rows, block in self.blocks():
+            score = self._score((flat @ block).reshape(*theta.shape[:-1], -1), rows)
+            weighted = np.broadcast_to(weights[..., rows] * score, (*batch, score.shape[-1]))
+            total += (weighted.reshape(-1, score.shape[-1]) @ block.T).reshape(total.shape)
+        return total
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted sum of the rows' curvatures, shape (d, d)."""
@@ -96,5 +134,12 @@ class GeneralizedLinearModel(Model):
         return self._row_curvature_bound * self._weighted_gram(weights)
 
     def _weighted_gram(self, weights: FloatArray) -> FloatArray:
-        gram: FloatArray = (self._design_t * weights) @ self._design_t.T
+        gram = np.zeros((self.dim, self.dim))
+        for rows, block in self.blocks():
+            gram += (block * weights[rows]) @ block.T
         return gram
+
+
+def _joined(blocks: list[FloatArray]) -> FloatArray:
+    """Blocks (..., b) one after the other, without a copy where there is one."""
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=-1)

@@ -11,7 +11,7 @@ from robula._validation import check_scale
 from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
 from robula.models.gaussian import GaussianPosterior, gaussian_posterior
-from robula.models.glm import GeneralizedLinearModel
+from robula.models.glm import ALL_ROWS, GeneralizedLinearModel
 from robula.models.priors import Prior
 
 
@@ -45,10 +45,10 @@ class LinearModel(GeneralizedLinearModel):
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
         self._row_curvature_bound = self.noise_scale**-2
         if not self.prior.proper:
-            _require_independent_columns(self._design_t, self.parameter_names)
+            _require_independent_columns(self._weighted_gram(np.ones(self.n_rows)), self.parameter_names)
 
-    def _score(self, eta: FloatArray) -> FloatArray:
-        return (self.y - eta) / self.noise_scale**2
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        return (self.y[rows] - eta) / self.noise_scale**2
 
     def _row_curvature(self, eta: FloatArray) -> FloatArray:
         # Carries 1/noise_scale^2; the constants of the paper's cor:rbls leave it out (docs/errata.md).
@@ -63,17 +63,16 @@ class LinearModel(GeneralizedLinearModel):
         return gaussian_posterior(self, weights)
 
 
-def _require_independent_columns(design_t: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse a design whose columns are numerically dependent: with a flat prior the posterior is improper."""
-    lengths = np.linalg.norm(design_t, axis=1)
+def _require_independent_columns(gram: FloatArray, names: tuple[str, ...]) -> None:
+    """Refuse a Gram matrix (d, d) of dependent columns: with a flat prior the posterior is improper."""
+    lengths = np.sqrt(np.diag(gram))
     if not lengths.all():
         zero = [names[index] for index in np.flatnonzero(lengths == 0)[:5]]
         raise InputError(
             f"column(s) {', '.join(zero)} of X are all zero and the prior is flat, so their coefficients are "
             "undetermined. Drop them, or pass prior=robula.NormalPrior(0.0, 1.0)."
         )
-    scaled = design_t / lengths[:, None]
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
     # The Gram matrix squares the condition number: eigenvalues below d * 1e-14 are rounding.
     if values[0] > 1e-14 * len(values):
         return

@@ -8,7 +8,7 @@ from scipy.special import expit
 from robula._types import ArrayInput, FloatArray
 from robula.data.arrays import refuse_misaligned
 from robula.data.labels import encode_labels
-from robula.models.glm import GeneralizedLinearModel
+from robula.models.glm import ALL_ROWS, GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
 
 
@@ -40,8 +40,8 @@ class LogisticModel(GeneralizedLinearModel):
         refuse_misaligned(X, y)
         self.y, self.classes = encode_labels(y, self.n_rows)
 
-    def _score(self, eta: FloatArray) -> FloatArray:
-        score: FloatArray = self.y - expit(eta)
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        score: FloatArray = self.y[rows] - expit(eta)
         return score
 
     def _row_curvature(self, eta: FloatArray) -> FloatArray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Self
+
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
@@ -41,6 +44,13 @@ class MeanModel(Model):
         self.z = read_only(np.array(rows))
         # (d, n) and contiguous: selectors sort along rows of this layout.
         self._scaled = np.array(self.covariance.precision_times(rows).T, order="C")
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only."""
+        part = copy(self)
+        part.n_rows, part.z = len(rows), read_only(self.z[rows])
+        part._scaled = np.ascontiguousarray(self._scaled[:, rows])
+        return part
 
     @property
     def observed_data(self) -> dict[str, np.ndarray]:

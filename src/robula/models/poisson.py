@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.special import gammaln
 
 from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
-from robula.models.glm import GeneralizedLinearModel
+from robula.models.glm import ALL_ROWS, GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
 
 # Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
@@ -54,11 +56,17 @@ class LogLinearModel(GeneralizedLinearModel):
                 f"counts are {allowed}."
             )
 
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, in memory."""
+        part = super().take(rows)
+        part._log_factorial = self._log_factorial[rows]
+        return part
+
     def _rate(self, eta: FloatArray) -> FloatArray:
         return np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
 
-    def _score(self, eta: FloatArray) -> FloatArray:
-        return self.y - self._rate(eta)
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        return self.y[rows] - self._rate(eta)
 
     def _row_curvature(self, eta: FloatArray) -> FloatArray:
         return self._rate(eta)

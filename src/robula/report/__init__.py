@@ -1,1 +1,1 @@
-"""Last stage: a result as a page for people."""
+"""Last stage: what a finished run says about itself, in words, numbers and a page for people."""

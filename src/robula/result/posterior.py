@@ -39,6 +39,9 @@ class Posterior:
         BibTeX keys (docs/refs.bib) of the methods used.
     variables : dict of ndarray, shape (chains, draws, ...)
         The draws under the names and shapes of the model's own parameters, where it has them (``from_jax``).
+    half_row_weights : ndarray, shape (groups, 2, n)
+        Row weights in the first and in the second half of the run, for each chain, or once where all chains share their
+        selections; :func:`robula.diagnose` compares them.
     """
 
     draws: FloatArray
@@ -48,6 +51,7 @@ class Posterior:
     settings: Mapping[str, Any] = field(default_factory=dict)
     citations: tuple[str, ...] = ()
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
+    half_row_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 2, 0)))
 
     @property
     def flat_draws(self) -> FloatArray:
@@ -121,9 +125,17 @@ class Posterior:
                 f"largest curvature of the trusted rows {settings['smoothness']:.3g}"
             )
             inflation = settings.get("variance_inflation")
-            if inflation is not None:
+            if settings.get("step_bias"):
+                bias = settings["step_bias"]
                 lines.append(
-                    f"  discretisation inflates the variance of the stiffest direction {inflation:.2f} times "
+                    f"  step size bias, measured: mean {bias['shift']:.3f} +- {bias['shift_mcse']:.3f} widths, "
+                    f"spread times {bias['spread']:.3f} +- {bias['spread_mcse']:.3f}"
+                )
+            elif inflation == 1.0:
+                lines.append("  step size bias: none on a Gaussian posterior; robula.step_bias measures it on this one")
+            elif inflation is not None:
+                lines.append(
+                    f"  step size bias: the variance of the stiffest direction is {inflation:.2f} times too large "
                     "(a smaller step_size lowers this)"
                 )
             relaxation = settings.get("relaxation_steps")

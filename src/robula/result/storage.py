@@ -28,7 +28,11 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
         "stats": list(posterior.stats),
         "variables": list(posterior.variables),
     }
-    arrays = {"draws": posterior.draws, "row_weights": posterior.row_weights}
+    arrays = {
+        "draws": posterior.draws,
+        "row_weights": posterior.row_weights,
+        "half_row_weights": posterior.half_row_weights,
+    }
     arrays |= {f"stats{index}": values for index, values in enumerate(posterior.stats.values())}
     arrays |= {f"variables{index}": values for index, values in enumerate(posterior.variables.values())}
     target = Path(path)
@@ -91,4 +95,5 @@ def _from_parts(manifest: Any, arrays: dict[str, np.ndarray], path: str | os.Pat
         settings=manifest["settings"],
         citations=tuple(manifest["citations"]),
         variables={name: arrays[f"variables{index}"] for index, name in enumerate(manifest["variables"])},
+        half_row_weights=arrays.get("half_row_weights", np.zeros((0, 2, 0))),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.selectors.selection import Selection
+
+
+class ContaminationEstimate(NamedTuple):
+    """Share of bad rows, as far as they can be told from clean ones, and the standard error of that count."""
+
+    share: float
+    standard_error: float
 
 
 class Selector(ABC):
@@ -24,11 +31,32 @@ class Selector(ABC):
         Whether shifting all gradients by one vector leaves the selection as it is.
     truncates : bool
         Whether clean rows at the edge of the cloud are cut as a matter of course.
+    depends_on_theta : bool
+        Whether the selection can change as theta moves.
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
     translation_equivariant: ClassVar[bool] = False
     truncates: ClassVar[bool] = False
+    depends_on_theta: ClassVar[bool] = True
+
+    def prepared(self, model: Model, contamination: float) -> Selector:
+        """Return the selector to use for this model, made once before a run; by default the selector itself.
+
+        A rule that needs work up front (a robust start, flags on the features) does it here. It must be
+        deterministic.
+        """
+        return self
+
+    @property
+    def centre(self) -> FloatArray | None:
+        """Where a prepared selector found the posterior to be, shape (d,); None if it did not look."""
+        return None
+
+    @property
+    def estimated_contamination(self) -> ContaminationEstimate | None:
+        """Share of bad rows that a prepared selector found; None if it cannot tell."""
+        return None
 
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:

@@ -9,10 +9,19 @@ from robula._validation import check_contamination, check_name, show
 from robula.data.arrays import as_matrix
 from robula.exceptions import InputError
 from robula.selectors.base import RobustMean, Selector
+from robula.selectors.excess.selector import ExcessSelector
+from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.sample_mean import SampleMean
+from robula.selectors.spectral import SpectralFilter
 
-SELECTORS: dict[str, type[Selector]] = {"mean": SampleMean, "recursive": RecursiveMean}
+SELECTORS: dict[str, type[Selector]] = {
+    "excess": ExcessSelector,
+    "geometric_median": GeometricMedian,
+    "mean": SampleMean,
+    "recursive": RecursiveMean,
+    "spectral": SpectralFilter,
+}
 
 
 def resolve_selector(selector: str | Selector) -> Selector:
@@ -33,7 +42,8 @@ def robust_mean(points: ArrayInput, contamination: float, selector: str | Robust
     contamination : float
         Upper bound on the share of bad rows, in [0, 0.5).
     selector : str or RobustMean, optional
-        "recursive" (the paper's Algorithm 2), "mean", or an object such as ``RecursiveMean(variant="lai2016")``.
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean", or an object such as
+        ``RecursiveMean(variant="lai2016")``.
 
     Returns
     -------

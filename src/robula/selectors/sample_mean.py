@@ -18,6 +18,7 @@ class SampleMean(RobustMean):
     """Every row with weight 1, whatever the contamination."""
 
     translation_equivariant: ClassVar[bool] = True
+    depends_on_theta: ClassVar[bool] = False
 
     def select(self, points: FloatArray, contamination: float) -> Selection:
         """Return the selection of all rows of points (n, d)."""

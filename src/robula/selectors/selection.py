@@ -59,13 +59,14 @@ class Selection:
         The parts' weights, each divided by its largest, averaged by the rank of their subspace.
         """
         total = np.zeros(len(self.parts[0].weights))
-        for part, scale in zip(self.parts, self._full_trust, strict=True):
+        for part, scale in zip(self.parts, self.full_trust, strict=True):
             rank = self.dim if part.basis is None else part.basis.shape[1]
             total += (rank / self.dim / scale) * part.weights
         return np.minimum(total, 1.0)
 
     @property
-    def _full_trust(self) -> tuple[float, ...]:
+    def full_trust(self) -> tuple[float, ...]:
+        """What weight counts as full trust in each part."""
         return self.scales or tuple(float(part.weights.max()) for part in self.parts)
 
     @cached_property
@@ -113,7 +114,7 @@ class Selection:
         points = self._check_points(new_points, None)
         weights = self.rule(points)
         parts = tuple(Part(w, part.basis) for w, part in zip(weights, self.parts, strict=True))
-        return Selection(parts, self.dim, rule=self.rule, scales=self._full_trust)
+        return Selection(parts, self.dim, rule=self.rule, scales=self.full_trust)
 
     def check(self, rows: int, dim: int) -> None:
         """Refuse a selection that does not fit a model of ``rows`` rows and ``dim`` parameters."""

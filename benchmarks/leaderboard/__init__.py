@@ -1,0 +1,1 @@
+"""Every method against every contamination, beside the exact clean posterior (docs/leaderboard.md)."""

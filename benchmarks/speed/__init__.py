@@ -1,0 +1,1 @@
+"""Speed of robust sampling against plain sampling and against NUTS: ``make bench``."""

@@ -1,0 +1,81 @@
+"""``python -m benchmarks.speed [--quick] [--sections 1,2,3,4,5]``: write the speed table, CSV and Markdown.
+
+Without ``--quick`` the results go to benchmarks/results/speed.csv and speed.md, which are committed; with it they are only
+printed. Sections: 1 and 3 steps and growth, 2 frozen against refreshed, 4 a million rows, 5 NUTS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks.speed.equality import equality_rows, reach_rows
+from benchmarks.speed.large import large_rows
+from benchmarks.speed.nuts import nuts_rows
+from benchmarks.speed.steps import growth_rows, step_rows
+from benchmarks.speed.timing import Row, environment
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def measure(sections: set[str], quick: bool) -> Iterable[Row]:
+    """All rows of the wanted sections, in order."""
+    repeats = 7 if quick else 40
+    if "1" in sections:
+        yield from step_rows(repeats)
+    if "2" in sections:
+        yield from equality_rows(quick)
+        yield from reach_rows(quick)
+    if "3" in sections:
+        yield from growth_rows(max(5, repeats // 3))
+    if "4" in sections:
+        yield from large_rows(quick)
+    if "5" in sections:
+        yield from nuts_rows(quick)
+
+
+def markdown(rows: list[Row], about: dict[str, str]) -> str:
+    """The table, a heading for each section."""
+    about_page = (
+        "Written by `make bench`. Ratios are measured side by side in one process; docs/speed.md explains them."
+    )
+    lines = ["# Speed: measured figures", "", about_page, ""]
+    lines += [", ".join(f"{name} {value}" for name, value in about.items()) + ".", ""]
+    for section in dict.fromkeys(row.section for row in rows):
+        lines += [f"## {section}", "", "| case | quantity | figure | limit | within |", "|---|---|---:|---:|---|"]
+        for row in rows:
+            if row.section == section:
+                limit = "" if row.limit is None else f"{row.limit:.3g}"
+                lines.append(f"| {row.case} | {row.quantity} | {row.value:.3g} | {limit} | {row.verdict} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, print only")
+    parser.add_argument("--sections", default="1,2,3,4,5")
+    options = parser.parse_args()
+    rows = []
+    with threadpool_limits(1):
+        for row in measure(set(options.sections.split(",")), options.quick):
+            print(f"{row.section[:30]:<32}{row.case:<38}{row.quantity:<46}{row.value:10.3g}  {row.verdict}", flush=True)
+            rows.append(row)
+    if options.quick:
+        return
+    about = environment()
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "speed.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Row._fields, "within", *about])
+        writer.writerows([*row, row.verdict, *about.values()] for row in rows)
+    (RESULTS / "speed.md").write_text(markdown(rows, about))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Frozen against refreshed selections: how far freezing moves the posterior."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+import robula
+from benchmarks.speed.timing import Row
+from robula.langevin import refresh
+from robula.selectors.registry import SELECTORS
+
+CONTAMINATION = 0.2
+
+
+def equality_rows(quick: bool) -> Iterator[Row]:
+    """Must-show 2: mean and spread with frozen selections minus those with a new one at every step."""
+    for dim in (20, 50):
+        problem = robula.simulate.linear_regression(n_clean=1000, dim=dim, contamination=CONTAMINATION, seed=1)
+        for name in SELECTORS:
+            if name != "mean":
+                yield from _compare(problem, name, dim, quick)
+
+
+def reach_rows(quick: bool) -> Iterator[Row]:
+    """What the reach of ``refresh_every="auto"`` does to cost and spread, with the paper's estimator."""
+    problem = robula.simulate.linear_regression(n_clean=1000, dim=20, contamination=CONTAMINATION, seed=1)
+    section = '2. Reach of refresh_every="auto", recursive, d = 20, epsilon = 0.2'
+    usual = refresh.REACH
+    for reach in (1.0, 2.0, 4.0):
+        refresh.REACH = reach
+        draws = 300 if quick else 4000
+        posterior, gap = _run(problem, "recursive", "auto", draws if reach < 3 else 10 * draws)
+        case = f"reach {reach:g} widths"
+        steps = posterior.settings["burn_in"] + posterior.settings["draws"]
+        yield Row(section, case, "selections per chain and step", posterior.settings["selections"] / (8 * steps))
+        yield Row(section, case, "bias, widths", gap.bias)
+        yield Row(section, case, "its Monte Carlo error, widths", gap.bias_mcse)
+        yield Row(section, case, "spread", gap.spread)
+        yield Row(section, case, "its Monte Carlo error", gap.spread_mcse)
+    refresh.REACH = usual
+
+
+def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: bool) -> Iterator[Row]:
+    exact = 300 if quick else 4000
+    width = math.sqrt(np.trace(problem.clean_posterior.covariance))
+    reference, gap = _run(problem, selector, 1, exact)
+    section = f"2. Frozen against a new selection at every step, paper's regression, d = {dim}, epsilon = 0.2"
+    for refresh_every in (50, "auto"):
+        # Draws under one selection say little about the others: frozen runs need as many selections as draws elsewhere.
+        posterior, other = _run(problem, selector, refresh_every, 10 * exact)
+        moved = float(np.linalg.norm(posterior.mean - reference.mean)) / width
+        case = f"{selector}, refresh_every={refresh_every}"
+        error = math.hypot(gap.bias_mcse, other.bias_mcse)
+        yield Row(section, case, "distance of the means, widths", moved, 2 * error)
+        yield Row(section, case, "its Monte Carlo error, widths", error, 0.1)
+        error = math.hypot(gap.spread_mcse, other.spread_mcse)
+        yield Row(section, case, "difference of the spreads, widths", abs(other.spread - gap.spread), 2 * error)
+        yield Row(section, case, "its Monte Carlo error, widths", error, 0.1)
+        yield Row(section, case, "spread", other.spread)
+        yield Row(section, case, "spread with a new selection at every step", gap.spread)
+
+
+def _run(
+    problem: robula.simulate.Problem, selector: str, refresh_every: int | str, draws: int
+) -> tuple[robula.Posterior, robula.metrics.Gap]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", robula.RobulaWarning)
+        posterior = robula.sample(
+            problem.model, contamination=CONTAMINATION, selector=selector, likelihood_rows="n", kernel="ula",
+            refresh_every=refresh_every, draws=draws, burn_in=500, chains=8, seed=5, progress=False,
+        )  # fmt: skip
+    return posterior, robula.metrics.clean_posterior_gap(posterior, problem.clean_posterior)

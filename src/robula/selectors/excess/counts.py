@@ -1,0 +1,110 @@
+"""How many rows the model predicts in each bin of the standardised residual, how many there are, and the excess.
+
+Under the model the normal score z of a row's response given its features is N(0, 1), whatever the features are. So in
+any group of rows that is formed by the features alone, the counts in bins of z have known proportions. Only their
+total, the number of clean rows in the group, is unknown, and it can be bounded from above by the emptiest region.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import ndtr
+
+from robula._types import FloatArray, IntArray
+
+#: Bins of width 1/2 on [-4, 4] and two tails.
+EDGES: FloatArray = np.concatenate([[-np.inf], np.arange(-4.0, 4.01, 0.5), [np.inf]])
+BINS = len(EDGES) - 1
+PROBABILITIES: FloatArray = np.diff(ndtr(EDGES))
+#: Beyond this many standard deviations a row is dropped wherever anything is in excess: 7e-6 of clean rows are there.
+FAR = 4.5
+
+# The centre, both halves and both flanks. Bad rows cannot fill them all in the model's proportions unless they look
+# like the model, and a group that is one-sided or too tight leaves one of them nearly empty.
+_REGIONS = ((-1.0, 1.0), (-1.5, 0.0), (0.0, 1.5), (-2.5, -0.5), (0.5, 2.5))
+_IN_REGION: FloatArray = np.array(
+    [[low <= left and right <= high for left, right in pairwise(EDGES)] for low, high in _REGIONS],
+    dtype=np.float64,
+)
+_REGION_PROBABILITIES: FloatArray = _IN_REGION @ PROBABILITIES
+#: Neighbouring bins are tested alone, in pairs and in fours: an excess may be spread thin.
+WINDOWS = (1, 2, 4)
+#: With a clean share below this the gate is no longer needed: every bin above its expectation is cut.
+_MINORITY = 0.6
+
+
+def clean_count(counts: FloatArray, slack: float) -> float:
+    """Largest number of model rows that counts (BINS,) can contain.
+
+    Parameters
+    ----------
+    slack : float
+        How many standard deviations of the region's count to allow for chance; 0 for a point estimate.
+    """
+    inside = _IN_REGION @ counts
+    bounds = (inside + slack * np.sqrt(inside + 1.0)) / _REGION_PROBABILITIES
+    return float(min(counts.sum(), bounds.min()))
+
+
+def poisson_limit(expected: FloatArray, deviations: float) -> FloatArray:
+    """Upper quantile of Poisson counts, by the Cornish-Fisher expansion with continuity correction."""
+    limit: FloatArray = expected + deviations * np.sqrt(expected) + (deviations**2 - 1.0) / 6.0 + 0.5
+    return limit
+
+
+def excess_factors(counts: FloatArray, gate: float, windows: tuple[int, ...] = WINDOWS) -> FloatArray | None:
+    """Factor in [0, 1] for the rows of each bin (BINS,), or None where no count is beyond chance.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (BINS,)
+        Sum of the row weights in each bin.
+    gate : float
+        Standard deviations beyond which a count is no longer chance. Below it nothing is touched: on clean data the
+        price of robustness is zero.
+    """
+    clean = clean_count(counts, 1.5)
+    expected = clean * PROBABILITIES
+    over = np.zeros(BINS, dtype=np.bool_)
+    for size in windows:
+        window = np.ones(size)
+        seen, predicted = np.convolve(counts, window, "valid"), np.convolve(expected, window, "valid")
+        for first in np.flatnonzero(seen > poisson_limit(predicted, gate)):
+            over[first : first + size] = True
+    if not over.any():
+        return None
+    if clean < _MINORITY * counts.sum():
+        expected = clean_count(counts, 1.0) * PROBABILITIES
+        over = counts > expected + 0.5 * np.sqrt(expected)
+    ratio = np.minimum(1.0, expected / np.maximum(counts, 1e-300))
+    return np.where(over, ratio, 1.0)
+
+
+def remove_excess(
+    shares: FloatArray, weights: FloatArray, groups: IntArray, gate: float, windows: tuple[int, ...] = WINDOWS
+) -> FloatArray:
+    """Return weights (n,) with the excess of each group removed.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (n, BINS)
+        Share of each row in each bin, summing to 1: one bin has it all for a continuous response.
+    weights : ndarray, shape (n,)
+    groups : ndarray of int, shape (n,)
+        Group of each row, formed without looking at the row's own response.
+    """
+    result = weights.copy()
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        factors = excess_factors(weights[rows] @ shares[rows], gate, windows)
+        if factors is not None:
+            result[rows] = weights[rows] * (shares[rows] @ factors)
+    return np.clip(result, 0.0, 1.0)
+
+
+def quantile_groups(values: FloatArray, levels: tuple[float, ...]) -> IntArray:
+    """Cut values (n,) at their own quantiles; group numbers (n,)."""
+    groups: IntArray = np.searchsorted(np.quantile(values, levels), values)
+    return groups

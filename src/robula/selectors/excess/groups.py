@@ -1,0 +1,83 @@
+"""Groups of rows, formed by their features, in which an excess is looked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import BoolArray, FloatArray, IntArray
+from robula.selectors.excess.counts import quantile_groups
+from robula.selectors.principal import column_scales
+
+_VOTE_LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
+_DIRECTION_LEVELS = (0.5, 0.8, 0.93)
+#: Rows this many quartile ranges beyond the median distance are far from all others.
+_FAR_RANGES = 6.0
+#: The largest eigenvalue may exceed the edge of a clean sample's spectrum by this factor.
+_EDGE_SLACK = 1.15
+_ROUNDS = 50
+
+
+def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
+    """Rows of features (n, d) that stick out together: by distance, or along the direction of largest variance.
+
+    A soft spectral filter: rows lose weight in proportion to their squared projection on the top principal direction
+    until its variance is what a clean sample of this size would show, or until 2 epsilon + 0.02 of the weight is gone.
+    The flags need not be right: a flagged group that agrees with the other rows is taken back.
+    """
+    rows, dim = features.shape
+    centred = features - np.median(features, axis=0)
+    centred /= column_scales(centred)
+    distance = np.sqrt((centred**2).sum(axis=1))
+    middle, upper = np.quantile(distance, [0.5, 0.75])
+    weights = np.where(distance > middle + _FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)
+    edge = _EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2 / max(1.0 - dim / (3.0 * rows), 0.3)
+    for _ in range(_ROUNDS):
+        total = weights.sum()
+        if rows - total > (2.0 * contamination + 0.02) * rows:
+            break
+        deviations = centred - weights @ centred / total
+        values, vectors = np.linalg.eigh((deviations.T * weights) @ deviations / total)
+        if values[-1] <= edge * np.median(values):
+            break
+        scores = np.where(weights > 0, (deviations @ vectors[:, -1]) ** 2, 0.0)
+        weights = weights * (1.0 - scores / scores.max())
+    return np.asarray(weights < 0.5)
+
+
+def vote_groups(whitened: FloatArray, weights: FloatArray) -> tuple[IntArray, IntArray]:
+    """Group rows by how much their features resemble those of the rows that lost weight; each row's own vote is out.
+
+    Parameters
+    ----------
+    whitened : ndarray, shape (n, d)
+        Features whose squared length is the row's leverage.
+    weights : ndarray, shape (n,)
+
+    Returns
+    -------
+    By the mean direction of the removed weight, and by its second moment (groups on both sides of the centre).
+    """
+    removed = 1.0 - weights
+    leverage = (whitened**2).sum(axis=1)
+    mean_vote = whitened @ (removed @ whitened) - removed * leverage
+    second = (whitened.T * removed) @ whitened
+    second_vote = np.einsum("ij,ij->i", whitened @ second, whitened) - removed * leverage**2
+    second_vote -= (removed.sum() - removed) * leverage / len(weights)
+    return quantile_groups(mean_vote, _VOTE_LEVELS), quantile_groups(second_vote, _VOTE_LEVELS)
+
+
+def score_direction(whitened: FloatArray, z: FloatArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Group rows by how far out they are along the direction in which the scores z x vary most.
+
+    Returns
+    -------
+    groups : ndarray of int, shape (n,)
+        By |t|, t the projection of the row on the top eigenvector of sum w z^2 x x', the row's own term left out.
+    side : ndarray, shape (n,)
+        Sign of t. Rows that pull along the direction have residuals of one sign times ``side``.
+    """
+    energy = z**2 * weights
+    values, vectors = np.linalg.eigh((whitened.T * energy) @ whitened)
+    leverage = (whitened**2).sum(axis=1)
+    projection = (whitened @ vectors[:, -1]) * (1.0 - energy * leverage / max(values[-1], 1e-300))
+    return quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)

@@ -1,0 +1,101 @@
+"""The excess rule for models with one response per row: linear and Poisson regression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import BoolArray, FloatArray
+from robula.models.mode import weighted_mode, weighted_precision
+from robula.selectors.excess.counts import clean_count, remove_excess
+from robula.selectors.excess.groups import flag_rows, score_direction, vote_groups
+from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
+from robula.selectors.excess.start import RobustStart, response_start
+
+#: Standard deviations beyond which a count is no longer chance: one group, and the group of a chosen direction.
+_GATE = 3.7
+_DIRECTION_GATE = 4.5
+_GROUP_TEST = 4.0
+_ALTERNATIONS = 15
+_SWEEPS = 2
+
+
+def regression_start(model: ResponseModel, contamination: float, without: frozenset[str] = frozenset()) -> RobustStart:
+    """Flag rows by their features and find the start."""
+    nothing = np.zeros(model.n_rows, dtype=np.bool_)
+    flagged = nothing if "flags" in without else flag_rows(model.design, contamination)
+    if flagged.all():
+        flagged = nothing
+    return response_start(model, flagged, robust="start" not in without)
+
+
+def regression_weights(
+    model: ResponseModel, start: RobustStart, without: frozenset[str] = frozenset()
+) -> tuple[FloatArray, FloatArray]:
+    """Row weights (n,) and the mode (d,) of the rows so weighted: a fixed point of weighting and fitting."""
+    windows = (1,) if "windows" in without else (1, 2, 4)
+    theta, flagged = start.theta, start.flagged
+    one_group = np.zeros(model.n_rows, dtype=np.intp)
+    base = _without_repeats(model, theta, without)
+    shares, near = bin_shares(model, theta, np.ones(model.n_rows))
+    weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, _GATE, windows))
+    for round_number in range(_ALTERNATIONS):
+        theta = weighted_mode(model, weights, theta)
+        fresh = _reweigh(model, theta, weights, flagged, without, windows)
+        # Damping ends cycles between two sets of rows.
+        fresh = fresh if round_number < 2 else 0.5 * (weights + fresh)
+        change = float(np.abs(fresh - weights).sum())
+        weights = fresh
+        if change < 0.5:
+            break
+    return weights, weighted_mode(model, weights, theta)
+
+
+def _reweigh(
+    model: ResponseModel,
+    theta: FloatArray,
+    previous: FloatArray,
+    flagged: BoolArray,
+    without: frozenset[str],
+    windows: tuple[int, ...],
+) -> FloatArray:
+    """Weights (n,) at the mode theta of the rows weighted by ``previous``."""
+    factor = np.linalg.cholesky(np.linalg.inv(weighted_precision(model, previous, theta)))
+    whitened = np.sqrt(model.row_curvature(theta))[:, None] * (model.design @ factor)
+    leverage = (whitened**2).sum(axis=1)
+    # A residual at the mode has variance 1 - h if its row took part in the fit and 1 + h if it did not.
+    scale = np.sqrt(np.maximum(1.0 + leverage * (1.0 - 2.0 * previous), 0.05))
+    z = residuals(model, theta) / scale
+    shares, near = bin_shares(model, theta, scale)
+    base = near * _without_repeats(model, theta, without)
+    one_group = np.zeros(model.n_rows, dtype=np.intp)
+    if flagged.any() and _disagrees(z[flagged]):
+        weights = base.copy()
+        weights[~flagged] = remove_excess(shares[~flagged], base[~flagged], one_group[~flagged], _GATE, windows)
+        if clean_count(shares[flagged].sum(axis=0), 0.0) < flagged.sum():
+            weights[flagged] = 0.0
+    else:
+        weights = remove_excess(shares, base, one_group, _GATE, windows)
+    for _ in range(_SWEEPS):
+        before = weights
+        if "votes" not in without and (1.0 - weights).sum() > max(10.0, 0.01 * model.n_rows):
+            for groups in vote_groups(whitened, weights):
+                weights = remove_excess(shares, weights, groups, _GATE, windows)
+        if "direction" not in without:
+            groups, side = score_direction(whitened, np.clip(z, -8.0, 8.0), weights)
+            mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
+            weights = remove_excess(mirrored, weights, groups, _DIRECTION_GATE, windows)
+        if (before - weights).sum() < 1.0:
+            break
+    return weights
+
+
+def _without_repeats(model: ResponseModel, theta: FloatArray, without: frozenset[str]) -> FloatArray:
+    return np.ones(model.n_rows) if "repeats" in without else repeat_weights(model, theta)
+
+
+def _disagrees(z: FloatArray) -> bool:
+    """Whether the flagged rows' z (k,) as a group are not N(0, 1): their mean or their variance is beyond chance."""
+    count = len(z)
+    mean = abs(float(z.sum())) / np.sqrt(count)
+    variance = float((np.minimum(z**2, 25.0) - 1.0).sum()) / np.sqrt(2.0 * count)
+    return bool(max(mean, variance) > _GROUP_TEST)
