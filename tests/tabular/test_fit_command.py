@@ -68,7 +68,7 @@ def test_corrupted_rows_count_least(run):
     assert list(rows["row"]) == list(range(1, 401))
     lowest = rows["rank"] <= len(bad)
     assert lowest[bad].mean() >= 0.9
-    assert lowest.sum() < 3 * len(bad)  # ties at weight 0 do not swallow the table
+    assert lowest.sum() < 1.5 * len(bad)  # ties at weight 0 do not swallow the table
 
 
 def test_everything_is_written(run):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula.report.diagnostics import diagnose
 from robula.report.quantities import Quantities
 from robula.result.arviz import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
@@ -20,9 +21,9 @@ class Finding(NamedTuple):
 
 
 def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
-    """Return what can be said about the run, the usual questions first."""
+    """Return the verdict of :func:`robula.diagnose`, then what it rests on, the usual questions first."""
     chains, draws, _ = shown.draws.shape
-    result = []
+    result = [_verdict(posterior)] if draws >= 4 else []
     if chains > 1 and draws >= 4:
         result.append(_agreement(shown))
     if draws >= 4:
@@ -33,13 +34,23 @@ def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
     return result
 
 
+def _verdict(posterior: Posterior) -> Finding:
+    diagnosis = diagnose(posterior)
+    grade = {"usable": "good", "usable with care": "fair"}.get(diagnosis.verdict, "poor")
+    return Finding(
+        grade,
+        f"Verdict: {diagnosis.verdict}",
+        " ".join(diagnosis.findings) or "No check speaks against using these draws.",
+    )
+
+
 def _agreement(shown: Quantities) -> Finding:
     values = np.nan_to_num(r_hats(shown.draws), nan=1.0)
     worst = int(values.argmax())
     seen = f"Largest R-hat {values[worst]:.3f} ({shown.names[worst]})."
-    if values[worst] < 1.02:
+    if values[worst] <= 1.01:
         return Finding("good", "The chains agree", f"{seen} Started apart, they ended in the same place.")
-    if values[worst] < 1.1:
+    if values[worst] <= 1.05:
         return Finding("fair", "The chains nearly agree", f"{seen} More draws would help.")
     return Finding(
         "poor", "The chains disagree", f"{seen} Do not use these numbers yet: run longer, with more burn-in."
