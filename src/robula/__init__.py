@@ -28,6 +28,7 @@ from robula.models import (
     NormalPrior,
     PoissonModel,
     Prior,
+    UnknownScaleLinearModel,
 )
 from robula.result import Posterior, load
 from robula.sampler import rob_ula, sample
@@ -83,6 +84,7 @@ __all__ = [
     "SpectralFilter",
     "StepSizeWarning",
     "TruncationBiasWarning",
+    "UnknownScaleLinearModel",
     "__version__",
     "certificate",
     "contamination_path",
