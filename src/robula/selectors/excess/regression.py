@@ -7,7 +7,7 @@ import numpy as np
 from robula._types import BoolArray, FloatArray
 from robula.models.mode import weighted_mode, weighted_precision
 from robula.selectors.excess.counts import clean_count, remove_excess
-from robula.selectors.excess.groups import flag_rows, score_direction, vote_groups
+from robula.selectors.excess.groups import flag_rows, score_direction
 from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
 from robula.selectors.excess.start import RobustStart, response_start
 
@@ -77,9 +77,6 @@ def _reweigh(
         weights = remove_excess(shares, base, one_group, _GATE, windows)
     for _ in range(_SWEEPS):
         before = weights
-        if "votes" not in without and (1.0 - weights).sum() > max(10.0, 0.01 * model.n_rows):
-            for groups in vote_groups(whitened, weights):
-                weights = remove_excess(shares, weights, groups, _GATE, windows)
         if "direction" not in without:
             groups, side = score_direction(whitened, np.clip(z, -8.0, 8.0), weights)
             mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
