@@ -181,7 +181,8 @@ def test_odd_columns_are_the_ones_that_were_changed():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("no Chromium with ChromeDriver on this machine (Debian: apt-get install chromium chromium-driver)")
     webdriver = pytest.importorskip("selenium.webdriver")

@@ -12,6 +12,7 @@ from robula._types import FloatArray
 from robula.adapters.from_jax import JaxPrior
 from robula.adapters.jax_float64 import Float64, call_second_derivative, hessian_of, x64
 from robula.adapters.jax_trees import ARVIZ_NAMES, flatten_init, parameter_names
+from robula.adapters.trimmed_start import trimmed_start
 from robula.exceptions import InputError
 from robula.models.base import Model, unique_names
 
@@ -75,6 +76,7 @@ class RowsModel(Model):
         self._hessian = Float64(jax, jax.jit(hessian_of(jax, weighted_sum)))
         self._variables = jax.jit(variables)
         self._check(jax, language, rows)
+        self._initial = trimmed_start(self, self._init)
 
     def _check(self, jax: Any, language: str, rows: Callable[[Any], Any]) -> None:
         """Run everything once at the start: what cannot be sampled must fail before the work."""
@@ -111,8 +113,8 @@ class RowsModel(Model):
 
     @property
     def initial(self) -> FloatArray:
-        """The PPL's own initial point in unconstrained space, shape (d,)."""
-        return self._init
+        """A robust start in unconstrained space, found from the PPL's own initial point, shape (d,)."""
+        return self._initial
 
     @property
     def observed_data(self) -> dict[str, np.ndarray]:

@@ -23,8 +23,14 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
     until its variance is what a clean sample of this size would show, or until 2 epsilon + 0.02 of the weight is gone.
     The flags need not be right: a flagged group that agrees with the other rows is taken back.
     """
-    rows, dim = features.shape
     centred = features - np.median(features, axis=0)
+    # A column that is one value in most rows (a category's) cannot say who sticks out: its other rows carry a
+    # coefficient of their own, and without them nothing is left to judge them by.
+    varied = np.median(np.abs(centred), axis=0) > 0
+    if not varied.any():
+        return np.zeros(len(features), dtype=np.bool_)
+    centred = centred[:, varied]
+    rows, dim = centred.shape
     centred /= column_scales(centred)
     distance = np.sqrt((centred**2).sum(axis=1))
     middle, upper = np.quantile(distance, [0.5, 0.75])
