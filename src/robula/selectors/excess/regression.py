@@ -15,6 +15,9 @@ from robula.selectors.excess.start import RobustStart, response_start
 _GATE = 3.7
 _DIRECTION_GATE = 4.5
 _GROUP_TEST = 4.0
+#: A flagged group in which fewer rows than this share can be clean is dropped. Correlated or heavy-tailed features flag
+#: many good rows beside the bad ones, and dropping these would make the posterior too wide.
+_MAJORITY = 0.5
 _ALTERNATIONS = 15
 _SWEEPS = 2
 
@@ -69,9 +72,8 @@ def _reweigh(
     base = near * _without_repeats(model, theta, without)
     one_group = np.zeros(model.n_rows, dtype=np.intp)
     if flagged.any() and _disagrees(z[flagged]):
-        weights = base.copy()
-        weights[~flagged] = remove_excess(shares[~flagged], base[~flagged], one_group[~flagged], _GATE, windows)
-        if clean_count(shares[flagged].sum(axis=0), 0.0) < flagged.sum():
+        weights = remove_excess(shares, base, flagged.astype(np.intp), _GATE, windows)
+        if clean_count(shares[flagged].sum(axis=0), 0.0) < _MAJORITY * flagged.sum():
             weights[flagged] = 0.0
     else:
         weights = remove_excess(shares, base, one_group, _GATE, windows)
