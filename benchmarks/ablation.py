@@ -26,7 +26,6 @@ MEANING = {
     "nothing": "the whole rule",
     "start": "robust start: plain mode of the rows that are not flagged instead",
     "flags": "rows flagged by their features",
-    "votes": "groups by likeness to the removed rows",
     "direction": "groups along the direction in which the scores vary most",
     "repeats": "repeated values of the response",
     "windows": "pairs and fours of bins",

@@ -14,7 +14,7 @@ import platform
 import time
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,9 +24,9 @@ from robula.models.gaussian import GaussianPosterior
 from robula.result.arviz import effective_sample_sizes
 
 #: The recommended way to run: which rows, how many they stand for, and how long a selection is kept.
-SELECTOR = "recursive"
-LIKELIHOOD_ROWS = "n"
-REFRESH_EVERY = 50
+SELECTOR = "excess"
+LIKELIHOOD_ROWS: Literal["n", "clean", "weights"] = "weights"
+REFRESH_EVERY: int | Literal["auto"] = "auto"
 CHAINS, DRAWS, BURN_IN = 4, 2000, 200
 NUTS_DRAWS, NUTS_WARM_UP = 1000, 500
 CASES = [(dim, epsilon, 1.0) for dim in (20, 200) for epsilon in (0.1, 0.2)] + [(20, 0.1, 1000.0), (200, 0.1, 1000.0)]
@@ -190,7 +190,7 @@ def main() -> None:
         results = measure(options.seeds)
     text = "\n".join(
         [
-            f"{CHAINS} chains; ours {BURN_IN} + {DRAWS} steps, selector {SELECTOR!r}, selections kept for {REFRESH_EVERY} steps (K), "
+            f"{CHAINS} chains; ours {BURN_IN} + {DRAWS} steps, selector {SELECTOR!r}, refresh_every {REFRESH_EVERY!r} ('auto' keeps a selection for K = 50 steps unless a chain moves far), "
             f"likelihood_rows {LIKELIHOOD_ROWS!r}; NUTS {NUTS_WARM_UP} + {NUTS_DRAWS}. Medians of {options.seeds} seed(s). "
             f"Bias and spread against the exact clean posterior, in its widths. Python {platform.python_version()}, NumPy {np.__version__}.",
             "",

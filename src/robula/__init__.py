@@ -31,6 +31,7 @@ from robula.models import (
     NormalPrior,
     PoissonModel,
     Prior,
+    UnknownScaleLinearModel,
 )
 from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.page import report
@@ -102,6 +103,7 @@ __all__ = [
     "SubsetSelector",
     "TrimmedLikelihood",
     "TruncationBiasWarning",
+    "UnknownScaleLinearModel",
     "__version__",
     "certificate",
     "contamination_path",

@@ -80,7 +80,7 @@ def _reweigh(deviations: FloatArray, without: frozenset[str]) -> FloatArray:
     shares, near = _shares(_radius_score(deviations))
     weights = remove_excess(shares, near, group, _GATE, windows)
     removed = 1.0 - weights
-    if "votes" not in without and removed.sum() > max(10.0, 0.01 * rows):
+    if removed.sum() > max(10.0, 0.01 * rows):
         total = removed @ deviations
         # Each row's own vote is left out of the direction it is judged by.
         along = deviations @ total - removed * squares
