@@ -236,6 +236,14 @@ def test_missing_values_are_refused_with_their_rows_or_dropped(tmp_path):
     assert "3 row(s) with missing values were left out" in (tmp_path / "o" / "report.html").read_text()
 
 
+def test_the_share_of_bad_rows_can_be_estimated(run, tmp_path):
+    folder, _ = run
+    words = ["fit", folder / "people.csv", "--target", "mass", "--out", tmp_path / "o", "--contamination", "estimate"]
+    invoke(*words, *QUICK)
+    html = (tmp_path / "o" / "report.html").read_text()
+    assert "5 % are estimated to be bad (standard error" in html
+
+
 def test_our_columns_give_way_to_the_users(tmp_path):
     table, _ = people(60)
     table.rename(columns={"mass": "weight"}).to_csv(tmp_path / "t.csv", index=False)
