@@ -265,18 +265,17 @@ def _fit_means(part: pd.DataFrame, encoding: Encoding, used: BoolArray, options:
         return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
 
     posterior = back(sample(model, **sampler))
-    exact = model.gaussian_posterior()
     lines = []
     for level in _levels(options.contamination) if options.sensitivity else []:
         lines += _path_lines(level, back(sample(model, **{**sampler, "contamination": level, **_shorter(options)})))
-    scale = np.outer(coordinates.scale, coordinates.scale)
     return TableFit(
         model="mean",
         target=None,
         encoding=encoding,
         posterior=posterior,
         used=used,
-        plain=GaussianPosterior(coordinates.centre + coordinates.scale * exact.mean, scale * exact.covariance),
+        # Whoever trusts every row also takes the covariance from every row.
+        plain=GaussianPosterior(values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)) / len(values)),
         residuals={},
         sensitivity=_path_table(lines) if lines else None,
         noise_scale=None,
