@@ -8,13 +8,14 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench clean help
+.PHONY: demo test lint bench leaderboard clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  speed tables: robust steps against plain ones, and against NUTS"
+	@echo "make leaderboard  hours, resumable: every method against every attack, docs/leaderboard.md"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -42,6 +43,9 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.speed
+
+leaderboard: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.leaderboard --jobs $(JOBS) --page
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

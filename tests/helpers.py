@@ -6,6 +6,9 @@ import numpy as np
 
 import robula
 
+#: The paper's Algorithm 1, as keywords of robula.sample.
+PAPER = {"selector": "recursive", "kernel": "ula", "likelihood_rows": "n", "refresh_every": 1}
+
 
 def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.Model]:
     """One of each model, on the same small design with an intercept where there is one."""
@@ -23,6 +26,7 @@ def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.Model]:
         "mean-full": robula.MeanModel(X, covariance=full, prior=robula.NormalPrior([1.0, 2.0, 3.0], full)),
         "linear": robula.LinearModel(X, y, noise_scale=0.7),
         "linear-intercept": robula.LinearModel(X, y, noise_scale=0.7, prior=prior, intercept=True),
+        "linear-unknown-scale": robula.LinearModel(X, y, noise_scale="estimate", prior=prior, intercept=True),
         "logistic": robula.LogisticModel(X, labels, prior=robula.NormalPrior(0.0, [1.0, 2.0, 3.0])),
         "poisson": robula.PoissonModel(X, counts, prior=prior, intercept=True),
         "jax": jax_linear(X, y, 0.7),

@@ -18,6 +18,7 @@ SIDE = {
     "planning",
     "restarts",
     "step_halving",
+    "sensitivity",
     "adapters",
     "simulate",
     "metrics",

@@ -63,11 +63,12 @@ def run(split: Split, method: str, seed: int) -> dict[str, Any]:
 
 def _run_ours(split: Split, method: str, seed: int) -> dict[str, Any]:
     model = LogisticModel(split.train_X, split.train_y, prior=NormalPrior(0.0, 1.0), intercept=True)
-    arguments: dict[str, Any] = {}
+    sizes, arguments = settings.LOGISTIC_RUN, {}
     if method == "ula":
-        # The bound on the curvature over all theta is up to thirty times the curvature where the posterior is.
+        # 1 / L with the curvature where the posterior is: the bound over all theta is up to thirty times larger.
         centre = robust_centre(model, resolve_selector("mean"), 0.0, "n", model.initial)
-        arguments = {"step_size": 0.25 / centre.local_smoothness, "start": centre.theta}
-    posterior = run_ours(method, model, settings.LOGISTIC_RUN, seed, **arguments)
+        sizes = settings.LOGISTIC_ULA_RUN
+        arguments = {"step_size": 1.0 / centre.local_smoothness, "start": centre.theta}
+    posterior = run_ours(method, model, sizes, seed, **arguments)
     auc = None if method == "ula" else detection(-posterior.row_weights, split.flipped)
     return {**predictive_scores(posterior.draws, split.test_X, split.test_y), "auc": auc}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.leaderboard import settings
-from benchmarks.leaderboard.ours import run_ours
+from benchmarks.leaderboard.ours import run_ours, run_sizes
 from benchmarks.leaderboard.scores import detection, posterior_scores
 from robula.simulate import Problem, mean_estimation
 
@@ -17,10 +17,6 @@ def make_problem(dim: int, epsilon: float, seed: int) -> Problem:
 
 def run(problem: Problem, method: str, seed: int) -> dict[str, Any]:
     """Return the figures of a method; a mean's selection is exact for ever, so all methods can draw many."""
-    posterior = (
-        run_ours(method, problem.model, settings.OUR_RUNS[5], seed)
-        if method != "rob_ula"
-        else run_ours(method, problem.model, settings.ROB_ULA_RUNS[5], seed)
-    )
+    posterior = run_ours(method, problem.model, run_sizes(method)[5], seed)
     auc = None if method == "ula" else detection(-posterior.row_weights, problem.outlier_mask)
     return {**posterior_scores(posterior.draws, problem), "auc": auc}

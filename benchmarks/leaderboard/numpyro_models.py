@@ -46,8 +46,8 @@ def mixture(design, offset, y, keep, centre, root):
     """
     eta = _predictor(design, offset, centre, root)
     good, bad = mixture_terms(eta, y, **_mixture_parameters(y, keep))
-    # Both terms below 1e-300: a row that says nothing, whatever the parameters.
-    numpyro.factor("rows", (keep * jnp.log(jnp.exp(good) + jnp.exp(bad) + 1e-300)).sum())
+    # Both below 1e-140: a row that says nothing. The square of the constant, in the Hessian, must not underflow.
+    numpyro.factor("rows", (keep * jnp.log(jnp.exp(good) + jnp.exp(bad) + 1e-140)).sum())
 
 
 def _mixture_parameters(y, keep):

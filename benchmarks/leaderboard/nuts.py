@@ -75,6 +75,8 @@ def run_nuts(
     dim = rows.X.shape[1]
     compiled = _compile(model, size, dim, draws, warmup, chains)
     best = min((_climb(compiled, rows, start) for start in starts), key=lambda mode: mode.potential)
+    if not np.isfinite(best.potential):
+        raise RuntimeError(f"no start leads to a mode of {model}'s posterior")
     keys = jax.random.split(jax.random.PRNGKey(seed), chains)
     data = _arguments(rows, best.centre, best.root)
     z, others, divergent = compiled.sample(keys, best.position, best.variances, data)
@@ -121,6 +123,8 @@ def _climb(compiled: Compiled, rows: Rows, start: np.ndarray) -> Mode:
         found = minimize(objective, np.asarray(begin), jac=True, method="L-BFGS-B", options={"maxiter": 400})
         position = unravel(jnp.asarray(found.x))
         hessian = np.asarray(compiled.hessian(found.x, data))
+        if not np.isfinite(hessian).all():  # a start that leads nowhere; another one is chosen
+            return Mode(np.inf, centre, root, position, np.ones(len(found.x)))
         first = len(found.x) - len(start)  # z is the last site in alphabetical order
         centre = centre + root @ found.x[first:]
         root = root @ _inverse_root(hessian[first:, first:])

@@ -14,6 +14,11 @@ class SkippedError(Exception):
     """The installed robula cannot run this method; the message says why."""
 
 
+def run_sizes(method: str) -> dict[int, dict[str, int]]:
+    """Draws, burn-in and chains of a method, by dimension."""
+    return {"rob_ula": settings.ROB_ULA_RUNS, "ula": settings.ULA_RUNS}.get(method, settings.OUR_RUNS)
+
+
 def run_ours(method: str, model: Model, sizes: dict[str, int], seed: int, **arguments: Any) -> Posterior:
     """Run "robula" (recommended), "robula_estimate", "rob_ula" (the paper's) or "ula" (all rows)."""
     common: dict[str, Any] = {**sizes, **arguments, "seed": seed, "progress": False}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.leaderboard import settings
-from benchmarks.leaderboard.ours import run_ours
+from benchmarks.leaderboard.ours import run_ours, run_sizes
 from benchmarks.leaderboard.scores import detection, posterior_scores
 from robula.simulate import Problem, contaminated_regression
 
@@ -21,10 +21,8 @@ def make_problem(attack: str, dim: int, epsilon: float, seed: int) -> Problem:
 
 def run(problem: Problem, method: str, seed: int) -> dict[str, Any]:
     """Return the figures of a method."""
-    dim = problem.model.dim
     if method in settings.OURS:
-        sizes = settings.ROB_ULA_RUNS if method == "rob_ula" else settings.OUR_RUNS
-        posterior = run_ours(method, problem.model, sizes[dim], seed)
+        posterior = run_ours(method, problem.model, run_sizes(method)[problem.model.dim], seed)
         auc = None if method == "ula" else detection(-posterior.row_weights, problem.outlier_mask)
         return {**posterior_scores(posterior.draws, problem), "auc": auc}
     if method == "pareto_k":

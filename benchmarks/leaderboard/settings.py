@@ -6,13 +6,8 @@ from typing import Any
 
 from robula.simulate.attacks import ATTACKS
 
-#: Arguments of robula.sample for the method "robula": the recommended ones.
-RECOMMENDED: dict[str, Any] = {
-    "selector": "recursive",
-    "kernel": "ula",
-    "likelihood_rows": "weights",
-    "refresh_every": 25,
-}
+#: Arguments of robula.sample for the method "robula": its own defaults are what we recommend.
+RECOMMENDED: dict[str, Any] = {}
 
 #: The contamination that the methods are told, in every cell.
 DECLARED = 0.2
@@ -44,11 +39,11 @@ NUTS_DRAWS = {5: (1000, 150), 20: (500, 150), 200: (200, 75)}
 #: The Gaussian likelihood needs only d equivalent rows (QR), so more draws are affordable.
 GAUSSIAN_DRAWS = {5: (1000, 150), 20: (1000, 150), 200: (1000, 100)}
 LOGISTIC_DRAWS = (300, 150)
-#: Arguments of robula.sample for our own methods, by dimension.
+#: Arguments of robula.sample for the recommended method, by dimension.
 OUR_RUNS: dict[int, dict[str, int]] = {
     5: {"draws": 2500, "burn_in": 300, "chains": 4},
     20: {"draws": 2500, "burn_in": 300, "chains": 4},
-    200: {"draws": 1500, "burn_in": 300, "chains": 4, "thin": 6},
+    200: {"draws": 2500, "burn_in": 300, "chains": 4},
 }
 #: The paper's algorithm selects rows in every step and cannot thin: what it can be given in the time.
 ROB_ULA_RUNS: dict[int, dict[str, int]] = {
@@ -56,4 +51,10 @@ ROB_ULA_RUNS: dict[int, dict[str, int]] = {
     20: {"draws": 1500, "burn_in": 200, "chains": 2},
     200: {"draws": 300, "burn_in": 150, "chains": 2},
 }
-LOGISTIC_RUN: dict[str, int] = {"draws": 500, "burn_in": 500, "chains": 4, "thin": 4}
+ULA_RUNS: dict[int, dict[str, int]] = {
+    5: {"draws": 2000, "burn_in": 300, "chains": 4},
+    20: {"draws": 2000, "burn_in": 300, "chains": 4},
+    200: {"draws": 1000, "burn_in": 300, "chains": 4, "thin": 4},
+}
+LOGISTIC_RUN: dict[str, int] = {"draws": 500, "burn_in": 200, "chains": 4, "thin": 2}
+LOGISTIC_ULA_RUN: dict[str, int] = {"draws": 600, "burn_in": 1000, "chains": 4, "thin": 5}

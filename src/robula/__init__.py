@@ -31,6 +31,7 @@ from robula.models import (
     NormalPrior,
     PoissonModel,
     Prior,
+    UnknownScaleLinearModel,
 )
 from robula.report.diagnostics import Diagnosis, diagnose
 from robula.report.page import report
@@ -54,6 +55,7 @@ from robula.selectors import (
     robust_start,
 )
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
+from robula.sensitivity import ContaminationPath, contamination_path
 from robula.step_halving import step_bias
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "ULA",
     "BreakdownWarning",
     "Certificate",
+    "ContaminationPath",
     "DatasetUnavailableError",
     "Diagnosis",
     "DivergenceError",
@@ -100,8 +103,10 @@ __all__ = [
     "SubsetSelector",
     "TrimmedLikelihood",
     "TruncationBiasWarning",
+    "UnknownScaleLinearModel",
     "__version__",
     "certificate",
+    "contamination_path",
     "datasets",
     "diagnose",
     "from_jax",

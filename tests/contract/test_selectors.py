@@ -57,8 +57,12 @@ def test_selection_is_linear_and_complete(selector, n, d):
     if selection.estimate is not None:
         np.testing.assert_allclose(selection.estimate, by_hand, atol=1e-10)
     np.testing.assert_allclose(robula.robust_mean(points, 0.1, selector), by_hand, atol=1e-10)
-    shares = sum(basis.shape[1] / d * part.weights for basis, part in zip(bases, selection.parts, strict=True))
-    np.testing.assert_allclose(selection.weights, shares, atol=1e-12)
+    scales = selection.scales or [1.0] * len(bases)
+    shares = sum(
+        basis.shape[1] / d * part.weights / scale
+        for basis, part, scale in zip(bases, selection.parts, scales, strict=True)
+    )
+    np.testing.assert_allclose(selection.weights, np.minimum(shares, 1.0), atol=1e-12)
 
 
 def test_rule_gives_the_rows_it_was_made_from_their_own_weights(selector):

@@ -111,7 +111,7 @@ def test_the_answer_comes_first_and_is_right(page, run):
              "Can the numbers be trusted?", "How it was made", "How to cite"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
-    assert "They matter most for intercept" in text
+    assert "Compared with trusting every row, intercept changes most" in text
     assert "y -" in text  # the column that makes the sentinels odd
     assert "1907.11826" in text
 
@@ -181,7 +181,8 @@ def test_odd_columns_are_the_ones_that_were_changed():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium, driver = next(filter(None, map(shutil.which, names)), None), shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("no Chromium with ChromeDriver on this machine (Debian: apt-get install chromium chromium-driver)")
     webdriver = pytest.importorskip("selenium.webdriver")

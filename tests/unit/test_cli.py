@@ -28,7 +28,7 @@ def test_demo_writes_what_it_says(tmp_path):
     assert picture.stat().st_size > 50_000
     posterior = robula.load(tmp_path / "out" / "posterior.npz")
     assert posterior.draws.shape == (4, 1000, 2)
-    for word in ("plain Langevin", "Rob-ULA", "bias", "45 of the 45 bad rows"):
+    for word in ("plain Langevin", "Rob-ULA", "robula on all rows", "bias", "45 of the 45 bad rows"):
         assert word in " ".join(result.output.split())
 
 

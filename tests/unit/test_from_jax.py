@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import robula
-from tests.helpers import jax_linear
+from tests.helpers import PAPER, jax_linear
 
 jnp = pytest.importorskip("jax.numpy")
 
@@ -21,8 +21,8 @@ Y = X @ [1.0, -1.0, 0.5] + RNG.standard_normal(70)
 def test_same_draws_as_the_built_in_model():
     built_in = robula.LinearModel(X, Y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 1.0))
     settings = {"contamination": 0.1, "step_size": 0.005, "draws": 30, "burn_in": 10, "seed": 1, "start": np.zeros(3)}
-    ours = robula.sample(built_in, **settings)
-    theirs = robula.sample(jax_linear(X, Y, 1.0), **settings)
+    ours = robula.sample(built_in, **settings, **PAPER)
+    theirs = robula.sample(jax_linear(X, Y, 1.0), **settings, **PAPER)
     np.testing.assert_allclose(theirs.draws, ours.draws, rtol=0, atol=1e-9)
     assert list(theirs.variables) == ["beta", "last"]
     np.testing.assert_array_equal(theirs.variables["beta"], theirs.draws[..., :2])

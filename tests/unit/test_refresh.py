@@ -10,6 +10,7 @@ from robula.langevin.refresh import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, 
 from robula.langevin.robust_gradient import robust_gradient
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=0)
+FROZEN = {"contamination": 0.1, "selector": "recursive", "kernel": "ula"}
 
 
 class Counting(robula.RecursiveMean):
@@ -87,7 +88,15 @@ def test_a_selector_that_ignores_theta_selects_once():
 @pytest.mark.parametrize("refresh_every", [1, 7, "auto"])
 def test_the_same_seed_gives_the_same_bits(refresh_every):
     runs = [
-        robula.sample(PROBLEM.model, contamination=0.1, refresh_every=refresh_every, draws=30, burn_in=20, seed=3)
+        robula.sample(
+            PROBLEM.model,
+            contamination=0.1,
+            selector="recursive",
+            refresh_every=refresh_every,
+            draws=30,
+            burn_in=20,
+            seed=3,
+        )
         for _ in range(2)
     ]
     np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
@@ -96,8 +105,12 @@ def test_the_same_seed_gives_the_same_bits(refresh_every):
 
 
 def test_frozen_runs_make_fewer_selections_than_steps():
-    often = robula.sample(PROBLEM.model, contamination=0.1, refresh_every=1, draws=100, burn_in=50)
-    auto = robula.sample(PROBLEM.model, contamination=0.1, refresh_every="auto", draws=100, burn_in=50)
+    often = robula.sample(
+        PROBLEM.model, contamination=0.1, selector="recursive", refresh_every=1, draws=100, burn_in=50
+    )
+    auto = robula.sample(
+        PROBLEM.model, contamination=0.1, selector="recursive", refresh_every="auto", draws=100, burn_in=50
+    )
     assert often.settings["selections"] == 4 * 150
     assert auto.settings["selections"] < 4 * 150 / 3
 

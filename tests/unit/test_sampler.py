@@ -12,6 +12,7 @@ import robula
 from robula.langevin.drift import RobustDrift
 from robula.langevin.frozen import frozen_mean
 from robula.langevin.robust_gradient import robust_gradient
+from tests.helpers import PAPER
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=3)
 MODEL = PROBLEM.model
@@ -19,7 +20,7 @@ MODEL = PROBLEM.model
 
 def run(**arguments) -> robula.Posterior:
     settings = {"contamination": 0.1, "draws": 30, "burn_in": 10, "chains": 2, "seed": 5, **arguments}
-    return robula.sample(MODEL, **settings)
+    return robula.sample(MODEL, **{**PAPER, **settings})
 
 
 def test_same_seed_and_arguments_give_the_same_bits():
@@ -85,7 +86,7 @@ def test_algorithm_1_by_hand():
 @pytest.mark.parametrize("model", [MODEL, robula.simulate.mean_estimation(n_clean=100, dim=6, seed=1).model])
 def test_at_contamination_zero_rob_ula_is_ula(model):
     robust = robula.rob_ula(model, contamination=0.0, draws=50, burn_in=10, seed=2)
-    plain = robula.sample(model, contamination=0.0, selector="mean", draws=50, burn_in=10, seed=2)
+    plain = robula.sample(model, contamination=0.0, draws=50, burn_in=10, seed=2, **{**PAPER, "selector": "mean"})
     np.testing.assert_allclose(robust.draws, plain.draws, rtol=0, atol=1e-9)
     np.testing.assert_allclose(robust.row_weights, 1.0)
 
@@ -98,9 +99,9 @@ def test_translated_gradients_select_once_and_exactly():
         def select(self, points, contamination):
             return robula.RecursiveMean().select(points, contamination)
 
-    settings = {"contamination": 0.1, "draws": 20, "burn_in": 5, "seed": 3}
+    settings = {**PAPER, "contamination": 0.1, "draws": 20, "burn_in": 5, "seed": 3}
     once = robula.sample(problem.model, **settings)
-    each = robula.sample(problem.model, selector=SelectEveryTime(), **settings)
+    each = robula.sample(problem.model, **{**settings, "selector": SelectEveryTime()})
     np.testing.assert_allclose(once.draws, each.draws, rtol=0, atol=1e-9)
     np.testing.assert_allclose(once.row_weights, each.row_weights, atol=1e-12)
 
@@ -299,7 +300,7 @@ def test_a_column_that_no_trusted_row_informs_is_named():
     y = 1 + 5 * rare + rng.standard_normal(500)
     model = robula.LinearModel(rare[:, None], y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 100.0), intercept=True)
     with pytest.warns(robula.BreakdownWarning, match="parameter '0'"):
-        robula.sample(model, contamination=0.05, draws=10)
+        robula.sample(model, contamination=0.05, draws=10, **PAPER)
 
 
 def test_models_own_their_data():
@@ -336,5 +337,5 @@ def test_a_run_too_short_for_its_slowest_direction_says_so():
     X = np.column_stack([np.random.default_rng(0).standard_normal(100), np.full(100, 500.0)])
     X[:, 1] += X[:, 0]
     model = robula.LinearModel(X, X[:, 0], noise_scale=1.0, prior=robula.NormalPrior(0.0, 1.0))
-    assert "too few. Standardise" in repr(robula.sample(model, contamination=0.0, draws=20))
+    assert "too few. Standardise" in repr(robula.sample(model, contamination=0.0, draws=20, kernel="ula"))
     assert "too few" not in repr(run(draws=500))

@@ -108,6 +108,7 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
         log_prior=log_prior,
         constrain=constrain,
         init={moved[name]: value for name, value in init.items()},
+        observed={name: trace[name]["value"] for name in rows.frames},
     )
 
 

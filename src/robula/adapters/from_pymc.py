@@ -98,7 +98,13 @@ def from_pymc(model: Any) -> RowsModel:
         log_prior=log_prior,
         constrain=constrain,
         init={name: initial[name] for name in names},
+        observed={variable.name: _value(model.rvs_to_values[variable]) for variable in model.observed_RVs},
     )
+
+
+def _value(variable: Any) -> np.ndarray:
+    """Return the data of an observed variable: a constant, or a pm.Data container, perhaps inside a cast."""
+    return np.asarray(variable.eval())
 
 
 def _refuse_unsupported(model: Any) -> None:

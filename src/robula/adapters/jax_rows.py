@@ -12,6 +12,7 @@ from robula._types import FloatArray
 from robula.adapters.from_jax import JaxPrior
 from robula.adapters.jax_float64 import Float64, call_second_derivative, hessian_of, x64
 from robula.adapters.jax_trees import ARVIZ_NAMES, flatten_init, parameter_names
+from robula.adapters.trimmed_start import trimmed_start
 from robula.exceptions import InputError
 from robula.models.base import Model, unique_names
 
@@ -38,6 +39,8 @@ class RowsModel(Model):
         Unconstrained parameters to the variables the user named, in their own space.
     init : dict
         Unconstrained parameters to start from.
+    observed : dict
+        The observed values by the names the user gave them.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class RowsModel(Model):
         log_prior: Callable[[Values], Any],
         constrain: Callable[[Values], Values],
         init: Values,
+        observed: Mapping[str, Any],
     ) -> None:
         self._init, unravel, self._shapes = flatten_init(jax, dict(init))
         self.dim = len(self._init)
@@ -65,12 +69,14 @@ class RowsModel(Model):
             return jax.vmap(lambda one: dict(constrain(unravel(one))))(flat)
 
         self._jax = jax
+        self._observed = {name: np.asarray(value) for name, value in observed.items()}
         self._rows = Float64(jax, jax.jit(rows))
         self._row_gradients = Float64(jax, jax.jit(jax.jacfwd(rows)))
         self._weighted = Float64(jax, jax.jit(jax.vmap(jax.grad(weighted_sum))))
         self._hessian = Float64(jax, jax.jit(hessian_of(jax, weighted_sum)))
         self._variables = jax.jit(variables)
         self._check(jax, language, rows)
+        self._initial = trimmed_start(self, self._init)
 
     def _check(self, jax: Any, language: str, rows: Callable[[Any], Any]) -> None:
         """Run everything once at the start: what cannot be sampled must fail before the work."""
@@ -107,8 +113,13 @@ class RowsModel(Model):
 
     @property
     def initial(self) -> FloatArray:
-        """The PPL's own initial point in unconstrained space, shape (d,)."""
-        return self._init
+        """A robust start in unconstrained space, found from the PPL's own initial point, shape (d,)."""
+        return self._initial
+
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The observed values by name."""
+        return self._observed
 
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return draws (chains, draws, d) under the model's names, in constrained space."""

@@ -45,7 +45,7 @@ def _draw_fits(
     grid = np.linspace(x.min() - 0.3, x.max() + 0.3, 60)
     for posterior, colour, name in (
         (plain, _PLAIN, "plain Langevin, all rows"),
-        (robust, _ROBUST, "Rob-ULA, all rows"),
+        (robust, _ROBUST, "robula, all rows"),
     ):
         lines = posterior.flat_draws[:, :1] + posterior.flat_draws[:, 1:] * grid
         low, middle, high = np.quantile(lines, [0.025, 0.5, 0.975], axis=0)
@@ -58,7 +58,7 @@ def _draw_fits(
 
 
 def _draw_posteriors(axes: Any, clean: GaussianPosterior, plain: Posterior, robust: Posterior) -> None:
-    for posterior, colour, name in ((plain, _PLAIN, "plain Langevin"), (robust, _ROBUST, "Rob-ULA")):
+    for posterior, colour, name in ((plain, _PLAIN, "plain Langevin"), (robust, _ROBUST, "robula")):
         axes.scatter(*posterior.flat_draws[::4].T, s=3, color=colour, alpha=0.25, linewidths=0)
         axes.scatter([], [], s=20, color=colour, label=name)
     values, vectors = np.linalg.eigh(clean.covariance)

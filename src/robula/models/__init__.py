@@ -3,6 +3,7 @@
 from robula.models.base import Model
 from robula.models.gaussian import GaussianPosterior
 from robula.models.linear import LinearModel
+from robula.models.linear_scale import UnknownScaleLinearModel
 from robula.models.logistic import LogisticModel
 from robula.models.mean import MeanModel
 from robula.models.poisson import PoissonModel
@@ -18,4 +19,5 @@ __all__ = [
     "NormalPrior",
     "PoissonModel",
     "Prior",
+    "UnknownScaleLinearModel",
 ]

@@ -84,6 +84,11 @@ class Model(ABC):
         """Return draws (chains, draws, d) under the model's own names and shapes; empty where theta is all there is."""
         return {}
 
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The data that the likelihood is of, by name, rows along the first axis; empty where it is not known."""
+        return {}
+
     def check_theta(self, theta: ArrayInput) -> FloatArray:
         """Return ``theta`` as a float64 array of shape (..., d)."""
         array = np.asarray(theta, dtype=np.float64)

@@ -55,6 +55,11 @@ class GeneralizedLinearModel(Model):
         """Whether the design is held in memory rather than read from a file."""
         return self._design.in_memory
 
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The response, shape (n,)."""
+        return {"y": self.y}
+
     @abstractmethod
     def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
         """Derivative of the log-likelihood of some rows in the linear predictor, shape (..., b)."""

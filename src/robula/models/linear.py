@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,20 +23,41 @@ class LinearModel(GeneralizedLinearModel):
     ----------
     X : array-like, shape (n, p)
     y : array-like, shape (n,)
-    noise_scale : float
-        Standard deviation of the noise, known.
+    noise_scale : float or "estimate"
+        Standard deviation of the noise. "estimate" makes its logarithm the last parameter, with the weakly informative
+        prior of :class:`UnknownScaleLinearModel`; the draws of the scale are in ``posterior.variables["noise_scale"]``.
     prior : NormalPrior, optional
         None is flat, and then the columns must be linearly independent.
     intercept : bool, optional
         Add a column of ones in front.
     """
 
+    def __new__(
+        cls,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        noise_scale: float | Literal["estimate"],
+        prior: Prior | None = None,
+        intercept: bool = False,
+    ) -> Any:
+        """Return a model whose noise scale is a parameter where it is to be estimated."""
+        if isinstance(noise_scale, str) and noise_scale == "estimate":
+            from robula.models.linear_scale import UnknownScaleLinearModel  # it builds on this class
+
+            return UnknownScaleLinearModel(X, y, prior=prior, intercept=intercept)
+        return super().__new__(cls)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[None, None], dict[str, float]]:
+        """What copying and pickling pass to ``__new__``, before they restore the attributes."""
+        return (None, None), {"noise_scale": self.noise_scale}
+
     def __init__(
         self,
         X: ArrayInput,
         y: ArrayInput,
         *,
-        noise_scale: float,
+        noise_scale: float | Literal["estimate"],
         prior: Prior | None = None,
         intercept: bool = False,
     ) -> None:

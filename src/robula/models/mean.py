@@ -52,6 +52,11 @@ class MeanModel(Model):
         part._scaled = np.ascontiguousarray(self._scaled[:, rows])
         return part
 
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The rows, shape (n, d)."""
+        return {"z": self.z}
+
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
         theta = self.check_theta(theta)

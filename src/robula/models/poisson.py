@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import gammaln
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.data.arrays import as_vector, read_only, refuse_misaligned
 from robula.exceptions import InputError
 from robula.models.glm import ALL_ROWS, GeneralizedLinearModel
@@ -18,17 +18,18 @@ from robula.models.priors import Prior, require_proper
 _LARGEST_LOG_RATE = 100.0
 
 
-class PoissonModel(GeneralizedLinearModel):
-    """Rows y_i ~ Poisson(exp(x_i' theta)).
+class LogLinearModel(GeneralizedLinearModel):
+    """Rows y_i >= 0 with mean exp(x_i' theta) and the Poisson score; y need not be whole numbers.
 
     The curvature has no global bound, so the default step size comes from the curvature at a robust centre and the
-    drift is guarded (:mod:`robula.langevin.guard`).
+    drift is guarded (:mod:`robula.langevin.guard`). For rates this is a quasi-likelihood: a rule that counts how many
+    responses a Poisson law predicts does not apply to it.
 
     Parameters
     ----------
     X : array-like, shape (n, p)
     y : array-like, shape (n,)
-        Counts: whole numbers of at least 0.
+        Numbers of at least 0.
     prior : NormalPrior
         Required: where every count of a group is 0, a flat prior has no posterior.
     intercept : bool, optional
@@ -37,21 +38,23 @@ class PoissonModel(GeneralizedLinearModel):
 
     skewed_gradients = True
 
-    #: Whether y must be whole numbers; the score needs only y >= 0.
-    whole_counts: ClassVar[bool] = True
-
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
         super().__init__(X, prior, intercept)
-        require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
+        require_proper(
+            self.prior, type(self).__name__, "a group whose counts are all 0 has no posterior under a flat one."
+        )
         refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
-        wrong = np.flatnonzero((self.y < 0) | (self.whole_counts & (self.y != np.floor(self.y))))
-        if len(wrong):
-            raise InputError(
-                f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={self.y[wrong[0]]:g}; "
-                f"counts are {'whole ' if self.whole_counts else ''}numbers of at least 0."
-            )
+        self._refuse(self.y < 0, "numbers of at least 0")
         self._log_factorial = gammaln(self.y + 1.0)
+
+    def _refuse(self, wrong: BoolArray, allowed: str) -> None:
+        rows = np.flatnonzero(wrong)
+        if len(rows):
+            raise InputError(
+                f"y has {len(rows)} value(s) that are not counts, first y[{rows[0]}]={self.y[rows[0]]:g}; "
+                f"counts are {allowed}."
+            )
 
     def take(self, rows: np.ndarray) -> Self:
         """Return the model of these rows only, in memory."""
@@ -71,3 +74,22 @@ class PoissonModel(GeneralizedLinearModel):
     def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
         log_likelihood: FloatArray = self.y * eta - self._rate(eta) - self._log_factorial
         return log_likelihood
+
+
+class PoissonModel(LogLinearModel):
+    """Rows y_i ~ Poisson(exp(x_i' theta)).
+
+    Parameters
+    ----------
+    X : array-like, shape (n, p)
+    y : array-like, shape (n,)
+        Counts: whole numbers of at least 0.
+    prior : NormalPrior
+        Required: where every count of a group is 0, a flat prior has no posterior.
+    intercept : bool, optional
+        Add a column of ones in front.
+    """
+
+    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
+        super().__init__(X, y, prior=prior, intercept=intercept)
+        self._refuse(self.y != np.floor(self.y), "whole numbers of at least 0")

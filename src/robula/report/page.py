@@ -87,8 +87,10 @@ def report(
     plain = _plain(posterior, model, plain)
     ordered = lines(shown, plain)
     rows = np.flatnonzero(weights < 0.5)
-    rows = rows[np.argsort(weights[rows], kind="stable")]
-    reasons = odd_columns(data, residuals or {}, weights >= 0.5, rows[: sections.MOST_ROWS])
+    reasons = odd_columns(data, residuals or {}, weights >= 0.5, rows)
+    # Many rows can share the weight 0: the oddest of them first.
+    oddness = [max((abs(reason.distance) for reason in reasons[int(row)]), default=0.0) for row in rows]
+    rows = rows[np.lexsort((-np.array(oddness), weights[rows]))]
     labels: Sequence[Any] = list(range(len(weights))) if data is None else list(data.index)
     body = [
         f"<header><h1>{escape(title)}</h1><p class='quiet'>{_run_line(posterior)}</p></header>",

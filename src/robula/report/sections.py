@@ -34,17 +34,16 @@ def answer(posterior: Posterior, ordered: Sequence[Line]) -> str:
         if low
         else f"<p><strong>None of the {len(weights):,} rows</strong> is distrusted.</p>"
     ]
-    moved = [line for line in ordered if line.moved is not None]
-    if moved and moved[0].moved is not None and moved[0].plain_mean is not None:
-        most = moved[0]
-        if moved[0].moved > WORTH_SAYING:
-            count = sum(1 for line in moved if line.moved is not None and line.moved > WORTH_SAYING)
+    most = ordered[0]
+    if most.moved is not None and most.plain_mean is not None:
+        if most.moved > WORTH_SAYING:
+            count = sum((line.moved or 0.0) > WORTH_SAYING for line in ordered)
             sentences.append(
-                f"<p>They matter most for <strong>{escape(most.name)}</strong>: {number(most.mean)} "
-                f"[{number(most.low)}, {number(most.high)}] without them, {number(most.plain_mean or 0.0)} with all "
-                f"rows trusted, {number(moved[0].moved)} standard deviations away"
+                f"<p>Compared with trusting every row, <strong>{escape(most.name)}</strong> changes most: "
+                f"{number(most.mean)} [{number(most.low)}, {number(most.high)}] instead of {number(most.plain_mean)}, "
+                f"{number(most.moved)} standard deviations away"
                 + (", with the opposite sign" if most.changes_sign else "")
-                + f". {count} of {len(moved)} quantities move by more than one.</p>"
+                + f". {count} of {len(ordered)} quantities move by more than one.</p>"
             )
         else:
             sentences.append(

@@ -25,8 +25,7 @@ def intervals(line: Line) -> str:
     if line.plain_low is not None and line.plain_high is not None:
         ends += [line.plain_low, line.plain_high]
     low, high = min(ends), max(ends)
-    if high <= low:
-        low, high = low - 1.0, high + 1.0
+    low, high = _apart(low, high)
     if 0 < low < 0.5 * (high - low):
         low = 0.0
     if 0 > high > -0.5 * (high - low):
@@ -48,8 +47,7 @@ def density(name: str, values: FloatArray, plain: tuple[float, float] | None) ->
             low, high = min(low, ends[0]), max(high, ends[1])
         else:
             plain = None
-    if high <= low:
-        low, high = low - 1.0, high + 1.0
+    low, high = _apart(low, high)
     heights, edges = np.histogram(values, bins=60, range=(low, high), density=True)
     kernel = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16.0
     heights = np.convolve(heights, kernel, mode="same")
@@ -70,8 +68,7 @@ def density(name: str, values: FloatArray, plain: tuple[float, float] | None) ->
 def trace(name: str, draws: FloatArray) -> str:
     """One line a chain, draws (chains, draws)."""
     low, high = float(draws.min()), float(draws.max())
-    if high <= low:
-        low, high = low - 1.0, high + 1.0
+    low, high = _apart(low, high)
     chains, length = draws.shape
     across, up = Scale(0.0, max(length - 1, 1), 8.0, 312.0), Scale(low, high, 96.0, 8.0)
     chosen = np.unique(np.linspace(0, length - 1, _MOST_POINTS).astype(int))
@@ -109,8 +106,7 @@ def path(
 ) -> str:
     """A quantity against the assumed level, with its interval; the declared level is marked."""
     bottom, top = float(low.min()), float(high.max())
-    if top <= bottom:
-        bottom, top = bottom - 1.0, top + 1.0
+    bottom, top = _apart(bottom, top)
     across, up = Scale(float(levels.min()), max(float(levels.max()), 1e-9), 52.0, 304.0), Scale(bottom, top, 96.0, 10.0)
     band = [f"{across(x)},{up(y)}" for x, y in zip(levels, high, strict=True)]
     band += [f"{across(x)},{up(y)}" for x, y in zip(levels[::-1], low[::-1], strict=True)]
@@ -125,7 +121,7 @@ def path(
         f'<circle class="robust-dot" cx="{across(x)}" cy="{up(y)}" r="2.5"/>' for x, y in zip(levels, mean, strict=True)
     ]
     parts += [f'<text class="tick mid" x="{across(x)}" y="112">{number(100 * x)} %</text>' for x in levels]
-    parts += [f'<text class="tick end" x="46" y="{up(y) + 4}">{escape(number(y))}</text>' for y in (bottom, top)]
+    parts += [f'<text class="tick end" x="46" y="{up(y) + 4}">{y:.3g}</text>' for y in (bottom, top)]
     return _picture(320, 118, parts, f"{name} against the assumed share of bad rows", "plot")
 
 
@@ -149,6 +145,15 @@ def _axis(low: float, high: float, across: Scale, y: int) -> list[str]:
     for value, side in ((low, ""), (0.5 * (low + high), " mid"), (high, " end")):
         parts.append(f'<text class="tick{side}" x="{across(value)}" y="{y + 16}">{escape(number(float(value)))}</text>')
     return parts
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """Return two ends that a picture can tell apart, also where all values are the same up to rounding."""
+    least = 1e-9 * max(abs(low), abs(high), 1e-300)
+    if high - low > least:
+        return float(low), float(high)
+    room = max(1e-6 * max(abs(low), abs(high)), 1e-12)
+    return float(low - room), float(high + room)
 
 
 class Scale:

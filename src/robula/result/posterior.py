@@ -17,6 +17,8 @@ from robula.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from robula.models.base import Model
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -84,11 +86,20 @@ class Posterior:
 
         return summary(self)
 
-    def to_arviz(self) -> Any:
-        """Return ArviZ's own container: InferenceData (0.x) or DataTree (1.x)."""
+    def to_arviz(self, model: Model | None = None, *, log_likelihood: bool = False) -> Any:
+        """Return ArviZ's own container: InferenceData (0.x) or DataTree (1.x).
+
+        Parameters
+        ----------
+        model : Model, optional
+            The model that was sampled; adds its data.
+        log_likelihood : bool, optional
+            Add the log-likelihood of every row at every draw, unweighted: chains x draws x rows numbers. What
+            leave-one-out then means when rows have weights is in docs/integrations.md.
+        """
         from robula.result.arviz import to_arviz
 
-        return to_arviz(self)
+        return to_arviz(self, model, log_likelihood=log_likelihood)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file that :func:`robula.load` reads: arrays and a JSON manifest, no pickle."""

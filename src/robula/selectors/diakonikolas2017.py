@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from robula._types import FloatArray
+from robula.selectors.principal import top_direction
 
 #: The program's own settings: failure probability and the constant in front of the tail bound.
 _TAU = 0.1
@@ -34,19 +35,17 @@ def diakonikolas_filter(
     cuts: list[_Cut] = []
     while contamination > 0:
         sample = points[kept]
-        centred = sample - sample.mean(axis=0)
-        # Singular vectors of the sample, not eigenvectors of a covariance: no (d, d) matrix.
-        _, singular, vectors = np.linalg.svd(centred, full_matrices=False)
-        if singular[0] ** 2 / len(kept) < 1.0 + 3.0 * contamination * math.log(1.0 / contamination):
+        variance, direction = top_direction(sample, np.ones(len(kept)), sample.mean(axis=0))
+        if variance < 1.0 + 3.0 * contamination * math.log(1.0 / contamination):
             break
-        projections = sample @ vectors[0]
+        projections = sample @ direction
         median = float(np.median(projections))
         distances = np.abs(projections - median)
         order = np.argsort(distances, kind="stable")
         first = _first_excess(distances[order], dim, contamination)
         if first is None or first in (1, len(kept)):
             break
-        cuts.append(_Cut(vectors[0], median, float(distances[order[first - 1]])))
+        cuts.append(_Cut(direction, median, float(distances[order[first - 1]])))
         kept = np.sort(kept[order[:first]])
     weights = np.zeros(rows)
     weights[kept] = 1.0

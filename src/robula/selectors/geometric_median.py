@@ -11,8 +11,8 @@ import numpy as np
 from robula._types import FloatArray
 from robula._validation import check_contamination
 from robula.selectors.base import RobustMean, as_points
+from robula.selectors.principal import refuse_non_finite
 from robula.selectors.selection import Part, Selection
-from robula.selectors.spectral import refuse_non_finite
 
 _STEPS = 500
 _TOLERANCE = 1e-12
@@ -30,7 +30,10 @@ class GeometricMedian(RobustMean):
     translation_equivariant: ClassVar[bool] = True
 
     def select(self, points: FloatArray, contamination: float) -> Selection:
-        """Return the selection for finite points (n, d): one part, weights 1 / distance over the largest."""
+        """Return the selection for finite points (n, d): one part, weights 1 / distance over the largest.
+
+        The row weights reported are over the median, at most 1.
+        """
         contamination = check_contamination(contamination)
         points = as_points(points)
         refuse_non_finite(points)
@@ -54,4 +57,7 @@ class GeometricMedian(RobustMean):
         def rule(new: FloatArray) -> Sequence[FloatArray]:
             return [np.minimum(1.0 / np.maximum(np.linalg.norm(new - centre, axis=1), floor) / largest, 1.0)]
 
-        return Selection((Part(weights / largest),), dim, rule=rule)
+        weights /= largest
+        # A row at the median distance counts as trusted: one row that happens to be near the centre must not make all
+        # others look distrusted.
+        return Selection((Part(weights),), dim, rule=rule, scales=(float(np.median(weights)),))

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from robula._types import FloatArray
 from robula._validation import check_contamination, check_name
 from robula.selectors.base import RobustMean, as_points
 from robula.selectors.diakonikolas2017 import diakonikolas_filter
+from robula.selectors.principal import column_scales, refuse_non_finite, top_direction
 from robula.selectors.selection import Part, Selection
 
 _ROUNDS = 200
-# Up to this size a full eigendecomposition is quicker than Lanczos iterations.
-_SMALL = 64
 #: Standard error of a squared MAD relative to the variance of normal values is 2.3 / sqrt(n); two and a half of them.
 _SLACK = 6.0
 
@@ -97,49 +95,3 @@ class SpectralFilter(RobustMean):
 def _damped(weights: FloatArray, scaled: FloatArray, one: _Round) -> FloatArray:
     squares = ((scaled - one.centre) @ one.direction) ** 2
     return weights * np.maximum(1.0 - squares / one.largest, 0.0)
-
-
-def top_direction(points: FloatArray, weights: FloatArray, centre: FloatArray) -> tuple[float, FloatArray]:
-    """Largest eigenvalue and eigenvector (d,) of the weighted covariance of points (n, d).
-
-    Lanczos iterations on products with the points: no (d, d) matrix is formed where d is large.
-    """
-    rows, dim = points.shape
-    total = weights.sum()
-    if min(rows, dim) <= _SMALL:
-        deviations = np.sqrt(weights / total)[:, None] * (points - centre)
-        if dim <= rows:
-            values, vectors = np.linalg.eigh(deviations.T @ deviations)
-            return float(values[-1]), vectors[:, -1]
-        values, vectors = np.linalg.eigh(deviations @ deviations.T)
-        direction = deviations.T @ vectors[:, -1]
-        length = float(np.linalg.norm(direction))
-        return float(values[-1]), direction / length if length > 0 else np.eye(dim)[0]
-
-    def times(vector: FloatArray) -> FloatArray:
-        flat = vector.ravel()
-        weighted = weights * (points @ flat - centre @ flat)
-        product: FloatArray = (weighted @ points - weighted.sum() * centre) / total
-        return product
-
-    # A fixed start that moves with the data keeps the result the same for the same points in any order.
-    start = points[int(((points - centre) ** 2).sum(axis=1).argmax())] - centre
-    if not start.any():
-        return 0.0, np.eye(dim)[0]
-    values, vectors = eigsh(LinearOperator((dim, dim), matvec=times, dtype=np.float64), k=1, which="LA", v0=start)
-    return float(values[0]), vectors[:, 0]
-
-
-def column_scales(centred: FloatArray) -> FloatArray:
-    """Median absolute deviation of each column (d,); where it is 0 the standard deviation, where that is 0 one."""
-    scale = np.median(np.abs(centred), axis=0) / 0.6745
-    spread = centred.std(axis=0)
-    scales: FloatArray = np.where(scale > 0, scale, np.where(spread > 0, spread, 1.0))
-    return scales
-
-
-def refuse_non_finite(points: FloatArray) -> None:
-    """Raise LinAlgError for points whose squares are not finite: a chain that meets them has diverged."""
-    flat = points.ravel()
-    if not np.isfinite(flat @ flat):
-        raise np.linalg.LinAlgError("the points, or the sum of their squares, are not finite")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
+from robula.data.arrays import as_matrix
 from robula.exceptions import InputError
 from robula.models.base import unique_names
 from robula.models.glm import GeneralizedLinearModel
@@ -37,6 +38,7 @@ class RobustBayesianGLM(BaseEstimator):
         """Sample the posterior of checked X (n, p) and y (n,)."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise InputError(f"fit_intercept={show(self.fit_intercept)} must be True or False.")
+        as_matrix(X, "X")  # refuses numbers so large that their squares overflow
         intercept = bool(self.fit_intercept)
         if self.standardize:
             coordinates = self._with_response(robust_coordinates(X, intercept=intercept), y)
@@ -55,7 +57,7 @@ class RobustBayesianGLM(BaseEstimator):
             progress=False,
             **options,
         )
-        features = tuple(str(name) for name in _check_feature_names_in(self, None))
+        features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(X.shape[1])]))
         names = unique_names(("intercept", *features) if intercept else features)
         self.posterior_ = replace(
             posterior,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from robula._types import ArrayInput, FloatArray
 from robula.langevin.base import Kernel
-from robula.models.poisson import PoissonModel
+from robula.models.poisson import LogLinearModel, PoissonModel
 from robula.models.priors import NormalPrior
 from robula.selectors.base import Selector
 from robula.sklearn.base import RobustBayesianGLM
@@ -50,7 +50,7 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         Draws in the units of X, intercept first.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
-    model_ : PoissonModel
+    model_ : PoissonModel, or LogLinearModel for rates
         The model that was sampled, in standardised columns.
     n_features_in_, feature_names_in_
 
@@ -110,10 +110,10 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         """Share of the Poisson deviance explained (D^2), as scikit-learn's PoissonRegressor has it."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> PoissonModel:
-        level = float(np.log(max(np.median(y), 0.5)))
-        prior = self._prior(coordinates, intercept_mean=level)
-        return RateModel(columns, y, prior=prior, intercept=coordinates.intercept)
+    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> LogLinearModel:
+        prior = self._prior(coordinates, intercept_mean=_level(y))
+        kind = _Counts if (y == np.floor(y)).all() else _Rates
+        return kind(columns, y, prior=prior, intercept=coordinates.intercept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,15 +121,26 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         return tags
 
 
-class RateModel(PoissonModel):
-    """A Poisson regression that also takes rates, and starts at the level of the counts."""
+def _level(y: FloatArray) -> float:
+    """Log of the median, of half a count where that is 0."""
+    return float(np.log(max(np.median(y), 0.5)))
 
-    whole_counts = False
+
+class _StartsAtLevel(LogLinearModel):
+    """Begins at a constant rate, the median of y: chains that start at rate 1 take long to counts in the hundreds."""
 
     @property
     def initial(self) -> FloatArray:
-        """A constant rate at the median of y, shape (d,)."""
+        """Intercept at the level of y, shape (d,)."""
         start = np.zeros(self.dim)
         if self.intercept:
-            start[0] = np.log(max(np.median(self.y), 0.5))
+            start[0] = _level(self.y)
         return start
+
+
+class _Counts(_StartsAtLevel, PoissonModel):
+    """Whole numbers."""
+
+
+class _Rates(_StartsAtLevel):
+    """Any numbers of at least 0."""

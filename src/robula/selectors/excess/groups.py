@@ -6,8 +6,8 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.selectors.excess.counts import quantile_groups
+from robula.selectors.principal import column_scales
 
-_VOTE_LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
 _DIRECTION_LEVELS = (0.5, 0.8, 0.93)
 #: Rows this many quartile ranges beyond the median distance are far from all others.
 _FAR_RANGES = 6.0
@@ -23,12 +23,15 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
     until its variance is what a clean sample of this size would show, or until 2 epsilon + 0.02 of the weight is gone.
     The flags need not be right: a flagged group that agrees with the other rows is taken back.
     """
-    rows, dim = features.shape
     centred = features - np.median(features, axis=0)
-    scale = np.median(np.abs(centred), axis=0) / 0.6745
-    spread = centred.std(axis=0)
-    scale = np.where(scale > 0, scale, np.where(spread > 0, spread, 1.0))
-    centred = centred / scale
+    # A column that is one value in most rows (a category's) cannot say who sticks out: its other rows carry a
+    # coefficient of their own, and without them nothing is left to judge them by.
+    varied = np.median(np.abs(centred), axis=0) > 0
+    if not varied.any():
+        return np.zeros(len(features), dtype=np.bool_)
+    centred = centred[:, varied]
+    rows, dim = centred.shape
+    centred /= column_scales(centred)
     distance = np.sqrt((centred**2).sum(axis=1))
     middle, upper = np.quantile(distance, [0.5, 0.75])
     weights = np.where(distance > middle + _FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)
@@ -44,28 +47,6 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
         scores = np.where(weights > 0, (deviations @ vectors[:, -1]) ** 2, 0.0)
         weights = weights * (1.0 - scores / scores.max())
     return np.asarray(weights < 0.5)
-
-
-def vote_groups(whitened: FloatArray, weights: FloatArray) -> tuple[IntArray, IntArray]:
-    """Group rows by how much their features resemble those of the rows that lost weight; each row's own vote is out.
-
-    Parameters
-    ----------
-    whitened : ndarray, shape (n, d)
-        Features whose squared length is the row's leverage.
-    weights : ndarray, shape (n,)
-
-    Returns
-    -------
-    By the mean direction of the removed weight, and by its second moment (groups on both sides of the centre).
-    """
-    removed = 1.0 - weights
-    leverage = (whitened**2).sum(axis=1)
-    mean_vote = whitened @ (removed @ whitened) - removed * leverage
-    second = (whitened.T * removed) @ whitened
-    second_vote = np.einsum("ij,ij->i", whitened @ second, whitened) - removed * leverage**2
-    second_vote -= (removed.sum() - removed) * leverage / len(weights)
-    return quantile_groups(mean_vote, _VOTE_LEVELS), quantile_groups(second_vote, _VOTE_LEVELS)
 
 
 def score_direction(whitened: FloatArray, z: FloatArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:

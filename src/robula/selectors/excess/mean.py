@@ -13,7 +13,8 @@ from robula.models.mode import weighted_mode
 from robula.selectors.excess.counts import BINS, EDGES, FAR, clean_count, remove_excess
 from robula.selectors.excess.start import Candidate, RobustStart
 from robula.selectors.geometric_median import GeometricMedian
-from robula.selectors.spectral import SpectralFilter, top_direction
+from robula.selectors.principal import top_direction
+from robula.selectors.spectral import SpectralFilter
 
 _GATE = 3.7
 _DIRECTION_GATE = 4.5
@@ -79,7 +80,7 @@ def _reweigh(deviations: FloatArray, without: frozenset[str]) -> FloatArray:
     shares, near = _shares(_radius_score(deviations))
     weights = remove_excess(shares, near, group, _GATE, windows)
     removed = 1.0 - weights
-    if "votes" not in without and removed.sum() > max(10.0, 0.01 * rows):
+    if removed.sum() > max(10.0, 0.01 * rows):
         total = removed @ deviations
         # Each row's own vote is left out of the direction it is judged by.
         along = deviations @ total - removed * squares

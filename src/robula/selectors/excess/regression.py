@@ -7,7 +7,7 @@ import numpy as np
 from robula._types import BoolArray, FloatArray
 from robula.models.mode import weighted_mode, weighted_precision
 from robula.selectors.excess.counts import clean_count, remove_excess
-from robula.selectors.excess.groups import flag_rows, score_direction, vote_groups
+from robula.selectors.excess.groups import flag_rows, score_direction
 from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
 from robula.selectors.excess.start import RobustStart, response_start
 
@@ -15,6 +15,9 @@ from robula.selectors.excess.start import RobustStart, response_start
 _GATE = 3.7
 _DIRECTION_GATE = 4.5
 _GROUP_TEST = 4.0
+#: A flagged group in which fewer rows than this share can be clean is dropped. Correlated or heavy-tailed features flag
+#: many good rows beside the bad ones, and dropping these would make the posterior too wide.
+_MAJORITY = 0.5
 _ALTERNATIONS = 15
 _SWEEPS = 2
 
@@ -69,17 +72,13 @@ def _reweigh(
     base = near * _without_repeats(model, theta, without)
     one_group = np.zeros(model.n_rows, dtype=np.intp)
     if flagged.any() and _disagrees(z[flagged]):
-        weights = base.copy()
-        weights[~flagged] = remove_excess(shares[~flagged], base[~flagged], one_group[~flagged], _GATE, windows)
-        if clean_count(shares[flagged].sum(axis=0), 0.0) < flagged.sum():
+        weights = remove_excess(shares, base, flagged.astype(np.intp), _GATE, windows)
+        if clean_count(shares[flagged].sum(axis=0), 0.0) < _MAJORITY * flagged.sum():
             weights[flagged] = 0.0
     else:
         weights = remove_excess(shares, base, one_group, _GATE, windows)
     for _ in range(_SWEEPS):
         before = weights
-        if "votes" not in without and (1.0 - weights).sum() > max(10.0, 0.01 * model.n_rows):
-            for groups in vote_groups(whitened, weights):
-                weights = remove_excess(shares, weights, groups, _GATE, windows)
         if "direction" not in without:
             groups, side = score_direction(whitened, np.clip(z, -8.0, 8.0), weights)
             mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)

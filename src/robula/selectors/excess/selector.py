@@ -12,6 +12,7 @@ from robula._validation import check_contamination, show
 from robula.exceptions import InputError
 from robula.models.base import Model
 from robula.models.linear import LinearModel
+from robula.models.linear_scale import UnknownScaleLinearModel
 from robula.models.logistic import LogisticModel
 from robula.models.mean import MeanModel
 from robula.models.poisson import PoissonModel
@@ -19,6 +20,7 @@ from robula.selectors.base import ContaminationEstimate, Selector
 from robula.selectors.excess.logistic import logistic_start, logistic_weights
 from robula.selectors.excess.mean import mean_start, mean_weights
 from robula.selectors.excess.regression import regression_start, regression_weights
+from robula.selectors.excess.scale import unknown_scale_start, unknown_scale_weights
 from robula.selectors.excess.start import RobustStart
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Part, Selection
@@ -27,7 +29,7 @@ from robula.selectors.spectral import SpectralFilter
 #: Contamination assumed where none is given; it limits how many rows may be flagged and which flip rates are tried.
 DEFAULT_BUDGET = 0.2
 #: The parts of the rule that ``without`` can switch off.
-PARTS = ("start", "flags", "votes", "direction", "repeats", "windows")
+PARTS = ("start", "flags", "direction", "repeats", "windows")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ExcessSelector(Selector):
     Parameters
     ----------
     without : tuple of str, optional
-        Parts to leave out, for the ablation table (docs/ablation.md): "start", "flags", "votes", "direction",
+        Parts to leave out, for the ablation table (docs/ablation.md): "start", "flags", "direction",
         "repeats", "windows".
     """
 
@@ -121,6 +123,8 @@ def prepare(model: Model, contamination: float, selector: ExcessSelector) -> Sel
     estimate: ContaminationEstimate | None = None
     if isinstance(model, LinearModel | PoissonModel):
         weights, theta = regression_weights(model, start, without)
+    elif isinstance(model, UnknownScaleLinearModel):
+        weights, theta = unknown_scale_weights(model, start, without)
     elif isinstance(model, MeanModel):
         weights, theta = mean_weights(model, start, without)
     else:
@@ -144,6 +148,8 @@ def excess_start(model: Model, contamination: float, without: frozenset[str]) ->
     """Robust start of a model the rule knows, else None."""
     if isinstance(model, LinearModel | PoissonModel):
         return regression_start(model, contamination, without)
+    if isinstance(model, UnknownScaleLinearModel):
+        return unknown_scale_start(model, contamination, without)
     if isinstance(model, MeanModel):
         return mean_start(model, contamination, without)
     if isinstance(model, LogisticModel):

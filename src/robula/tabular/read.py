@@ -1,0 +1,115 @@
+"""Read a CSV or Parquet file as a table, or refuse it in one sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from robula._optional import import_extra
+from robula._validation import show
+from robula.exceptions import InputError
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_PARQUET = {".parquet", ".pq"}
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Return the table with its data rows numbered from 1.
+
+    CSV files have a header; the delimiter (comma, semicolon or tab) and, in semicolon files, the decimal comma are
+    recognised. Anything else that cannot be read is an InputError.
+    """
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder; pass a CSV or Parquet file.")
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}.")
+    table = _read_parquet(path) if path.suffix.lower() in _PARQUET else _read_csv(path)
+    table.columns = pd.Index([str(column) for column in table.columns])
+    twice = [name for name, count in Counter(table.columns).items() if count > 1]
+    if twice:
+        raise InputError(f"{path.name}: the column {twice[0]!r} comes twice; give every column a name of its own.")
+    if table.empty:
+        raise InputError(f"{path.name} has a header and no data rows.")
+    table.index = pd.RangeIndex(1, len(table) + 1)
+    return table
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import_extra("pyarrow", "parquet", "reading Parquet files")
+    try:
+        return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+    except Exception as error:  # a damaged file can fail anywhere inside Arrow
+        raise InputError(f"{path.name} cannot be read as Parquet ({_first_line(error)}).") from error
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    raw = path.read_bytes()
+    if not raw.strip():
+        raise InputError(f"{path.name} is empty.")
+    if b"\0" in raw[:65536]:
+        raise InputError(f"{path.name} is not text (it holds zero bytes); pass a CSV file, or Parquet as .parquet.")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path.name} is not UTF-8 text (byte {error.start}); save it as a CSV file in UTF-8."
+        ) from error
+    header, delimiter = _header(text, path.name)
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice:
+        raise InputError(f"{path.name}: the column {twice[0]!r} comes twice; give every column a name of its own.")
+    table = _parse(text, delimiter, ".", path.name)
+    if delimiter == ";":
+        # Where a comma separates decimals, columns of numbers come out as text.
+        other = _parse(text, delimiter, ",", path.name)
+        if _numeric_columns(other) > _numeric_columns(table):
+            return other
+    return table
+
+
+def _header(text: str, name: str) -> tuple[list[str], str]:
+    """Return the first record, and the delimiter that gives it the most fields."""
+    best: tuple[list[str], str] = ([], ",")
+    for delimiter in _DELIMITERS:
+        try:
+            record = next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [])
+        except csv.Error as error:
+            raise InputError(f"{name} is not a CSV file ({error}).") from error
+        if len(record) > len(best[0]):
+            best = (record, delimiter)
+    return best
+
+
+def _parse(text: str, delimiter: str, decimal: str, name: str) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # pandas only warns where rows are longer than the header; that is data lost.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                io.StringIO(text),
+                sep=delimiter,
+                decimal=decimal,
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+            )
+        except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, csv.Error) as error:
+            raise InputError(
+                f"{name} cannot be read as a table with {_DELIMITERS[delimiter]}s between the columns "
+                f"({_first_line(error)}); check quoting and that every row has as many fields as the header."
+            ) from error
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"{name} cannot be read as a table ({_first_line(error)}).") from error
+
+
+def _numeric_columns(table: pd.DataFrame) -> int:
+    return sum(dtype.kind in "iuf" for dtype in table.dtypes)
+
+
+def _first_line(error: BaseException) -> str:
+    return show(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__, limit=160)
