@@ -93,14 +93,13 @@ def test_five_ways_to_the_same_posterior(pm):
         "pymc": robula.from_pymc(pymc_line(pm)),
     }
     # A rule that looks at gradients alone: a model-aware one may know more about a LinearModel than about a stranger.
-    options = dict(contamination=0.1, selector="recursive", likelihood_rows="n", draws=50, burn_in=20, chains=2, seed=3)
-    step = {"step_size": 1e-3, "start": np.zeros(2)}
+    options = dict(contamination=0.1, selector="recursive", kernel="ula", draws=50, burn_in=20, chains=2, seed=3)
+    step = {"step_size": 1e-3, "start": np.zeros(2), "refresh_every": 1}
     expected = robula.sample(BUILT_IN, **options, **step)
     for name, model in models.items():
         posterior = robula.sample(model, **options, **step)
         np.testing.assert_allclose(posterior.draws, expected.draws, atol=1e-7, err_msg=name)
     # The estimator has neither step_size nor start: compare with their defaults.
-    del options["likelihood_rows"]
     reference = robula.sample(BUILT_IN, **options)
     seed = options.pop("seed")
     estimator = RobustBayesianRegressor(
@@ -116,7 +115,7 @@ def test_scale_parameters_come_back_positive_under_their_names(language, pm):
         if language == "numpyro"
         else robula.from_pymc(pymc_line_with_scale(pm))
     )
-    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=400, chains=2, step_size=1e-3)
+    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=400, chains=2)
     # As long as the data, "fitted" is left out.
     assert sorted(posterior.variables) == ["beta", "noise", "precision"]
     noise = posterior.variables["noise"]

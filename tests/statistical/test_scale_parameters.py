@@ -47,10 +47,10 @@ def stacked(variables) -> np.ndarray:
 
 @pytest.mark.parametrize("language", ["numpyro", "pymc"])
 def test_gap_to_nuts_on_the_clean_rows(language, data, clean):
-    """Bias of at most 3 widths of the clean posterior, sqrt of the summed variances.
+    """Bias of at most 2 widths of the clean posterior, sqrt of the summed variances; 1.5 was seen, and spread 0.9.
 
-    Without robustness the mode is some 2,000 widths away. The gap is the truncating selector's: it also cuts good rows
-    in the tails, which shrinks the scale. A sharper selector may only lower it.
+    Without robustness the mode is thousands of widths away. The rule has only the gradients of such a model to go by:
+    it also cuts good rows in the tails, which shrinks the scale.
     """
     X, y = data
     if language == "numpyro":
@@ -68,5 +68,5 @@ def test_gap_to_nuts_on_the_clean_rows(language, data, clean):
     width = np.sqrt(clean.var(axis=0).sum())
     bias = np.linalg.norm(draws.mean(axis=0) - clean.mean(axis=0)) / width
     spread = np.sqrt(draws.var(axis=0).sum()) / width
-    assert bias < 3.0
-    assert 0.5 < spread < 3.0
+    assert bias < 2.0
+    assert 0.7 < spread < 1.5

@@ -23,7 +23,7 @@ def fit(
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to use, a,b,c; all others if left out.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Columns to leave out, a,b,c.")] = None,
-    contamination: Annotated[str, typer.Option(help="Upper bound on the share of bad rows.")] = "0.1",
+    contamination: Annotated[str, typer.Option(help="Upper bound on the share of bad rows, or estimate.")] = "0.1",
     noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear), if known.")] = None,
     drop_missing: _DropMissing = False,
     selector: Annotated[str | None, typer.Option(help="Another rule for which rows to trust.")] = None,

@@ -20,7 +20,7 @@ from robula.report import sections
 from robula.report.laplace import laplace
 from robula.report.oddness import odd_columns
 from robula.report.quantities import lines, quantities
-from robula.report.words import findings
+from robula.report.words import bad_rows, findings
 from robula.result.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -126,10 +126,8 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
 def _run_line(posterior: Posterior) -> str:
     chains, draws, dim = posterior.draws.shape
     words = [f"{len(posterior.row_weights):,} rows", f"{dim} parameters", f"{chains} chains of {draws:,} draws"]
-    declared = posterior.settings.get("contamination")
-    if isinstance(declared, float | int):
-        words.append(f"at most {100 * declared:g} % of the rows assumed bad")
-    return escape(", ".join(words)) + "."
+    assumed = bad_rows(posterior)
+    return escape(", ".join(words) + (f"; {assumed}." if assumed else "."))
 
 
 def _page(title: str, body: str) -> str:

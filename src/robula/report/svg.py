@@ -87,7 +87,7 @@ def trace(name: str, draws: FloatArray) -> str:
 def weight_histogram(weights: FloatArray) -> str:
     """How many rows count how much."""
     counts, edges = np.histogram(weights, bins=20, range=(0.0, 1.0))
-    across, up = Scale(0.0, 1.0, 8.0, 632.0), Scale(0.0, float(np.sqrt(counts.max())), 90.0, 14.0)
+    across, up = Scale(0.0, 1.0, 8.0, 632.0), Scale(0.0, float(np.sqrt(counts.max())), 90.0, 22.0)
     parts = []
     for count, left, right in zip(counts, edges[:-1], edges[1:], strict=True):
         x, height = across(left) + 1, 90.0 - up(np.sqrt(count))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula.report.diagnostics import diagnose
 from robula.report.quantities import Quantities
 from robula.result.arviz import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
@@ -20,9 +21,9 @@ class Finding(NamedTuple):
 
 
 def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
-    """Return what can be said about the run, the usual questions first."""
+    """Return the verdict of :func:`robula.diagnose`, then what it rests on, the usual questions first."""
     chains, draws, _ = shown.draws.shape
-    result = []
+    result = [_verdict(posterior)] if draws >= 4 else []
     if chains > 1 and draws >= 4:
         result.append(_agreement(shown))
     if draws >= 4:
@@ -33,13 +34,23 @@ def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
     return result
 
 
+def _verdict(posterior: Posterior) -> Finding:
+    diagnosis = diagnose(posterior)
+    grade = {"usable": "good", "usable with care": "fair"}.get(diagnosis.verdict, "poor")
+    return Finding(
+        grade,
+        f"Verdict: {diagnosis.verdict}",
+        " ".join(diagnosis.findings) or "No check speaks against using these draws.",
+    )
+
+
 def _agreement(shown: Quantities) -> Finding:
     values = np.nan_to_num(r_hats(shown.draws), nan=1.0)
     worst = int(values.argmax())
     seen = f"Largest R-hat {values[worst]:.3f} ({shown.names[worst]})."
-    if values[worst] < 1.02:
+    if values[worst] <= 1.01:
         return Finding("good", "The chains agree", f"{seen} Started apart, they ended in the same place.")
-    if values[worst] < 1.1:
+    if values[worst] <= 1.05:
         return Finding("fair", "The chains nearly agree", f"{seen} More draws would help.")
     return Finding(
         "poor", "The chains disagree", f"{seen} Do not use these numbers yet: run longer, with more burn-in."
@@ -61,6 +72,18 @@ def _precision(shown: Quantities) -> Finding:
     return Finding("poor", "There are too few draws", f"{seen} Run longer.")
 
 
+def bad_rows(posterior: Posterior) -> str:
+    """Say which share of the rows is taken to be bad, and whether it was declared or estimated; empty if unknown."""
+    share = posterior.settings.get("contamination")
+    if not isinstance(share, float | int):
+        return ""
+    if posterior.settings.get("contamination_budget", share) == share:
+        return f"at most {100 * share:.3g} % are assumed bad"
+    error = (posterior.settings.get("contamination_estimate") or {}).get("standard_error")
+    known = "" if error is None else f" (standard error {100 * error:.2g} %)"
+    return f"{100 * share:.3g} % are estimated to be bad{known}"
+
+
 def _distrust(posterior: Posterior) -> list[Finding]:
     weights = posterior.row_weights
     declared = posterior.settings.get("contamination")
@@ -69,21 +92,21 @@ def _distrust(posterior: Posterior) -> list[Finding]:
     share = float((weights < 0.5).mean())
     lost = float(1.0 - weights.mean())
     seen = (
-        f"{100 * share:.1f} % of the rows count less than half; at most {100 * declared:g} % were declared bad. "
-        f"On average a row counts {weights.mean():.2f}."
+        f"{100 * share:.1f} % of the rows count less than half; {bad_rows(posterior)}. On average a row counts "
+        f"{weights.mean():.2f}."
     )
     if share > declared + 2.0 * np.sqrt(max(declared, 0.01) / len(weights)):
         return [
             Finding(
                 "fair",
-                "More rows are distrusted than were declared bad",
+                "More rows are distrusted than are assumed bad",
                 f"{seen} Either more rows are bad, or the method also cuts good ones at the edge of the cloud; "
-                "see how the answer moves with the declared share.",
+                "see how the answer moves with the assumed share.",
             )
         ]
     if lost > 0.5:
-        return [Finding("poor", "Most of the data is set aside", f"{seen} Lower the declared share.")]
-    return [Finding("good", "The distrusted rows fit what was declared", seen)]
+        return [Finding("poor", "Most of the data is set aside", f"{seen} Lower the assumed share.")]
+    return [Finding("good", "The distrusted rows fit what was assumed", seen)]
 
 
 def _step_size(posterior: Posterior) -> list[Finding]:

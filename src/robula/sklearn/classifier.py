@@ -26,8 +26,8 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
 
     Parameters
     ----------
-    contamination : float, default=0.1
-        Upper bound on the share of bad rows, in [0, 0.5).
+    contamination : float or "estimate", default=0.1
+        Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
     fit_intercept : bool, default=True
     prior_scale : float, default=2.5
         Prior standard deviation of every coefficient, in log-odds per robust standard deviation of the column.
@@ -58,7 +58,7 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     def __init__(
         self,
         *,
-        contamination: float = 0.1,
+        contamination: float | str = 0.1,
         fit_intercept: bool = True,
         prior_scale: float = 2.5,
         prior: NormalPrior | None = None,

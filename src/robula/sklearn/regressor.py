@@ -28,8 +28,8 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
 
     Parameters
     ----------
-    contamination : float, default=0.1
-        Upper bound on the share of bad rows, in [0, 0.5).
+    contamination : float or "estimate", default=0.1
+        Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
     noise_scale : float, optional
         Standard deviation of the noise, in units of y. None estimates it robustly (``noise_scale_``).
     fit_intercept : bool, default=True
@@ -79,7 +79,7 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
     def __init__(
         self,
         *,
-        contamination: float = 0.1,
+        contamination: float | str = 0.1,
         noise_scale: float | None = None,
         fit_intercept: bool = True,
         prior_scale: float = 2.5,
