@@ -14,6 +14,7 @@ from robula.langevin.large_centre import climb
 from robula.models.base import Model
 from robula.selectors.base import Selector
 from robula.selectors.registry import resolve_selector
+from robula.selectors.trimmed_likelihood import TrimmedLikelihood
 
 _SELECTIONS = 8
 
@@ -37,7 +38,7 @@ class Restarts(NamedTuple):
 
 
 def restarts(
-    model: Model, starts: ArrayInput, *, contamination: float, selector: str | Selector = "recursive"
+    model: Model, starts: ArrayInput, *, contamination: float, selector: str | Selector | None = None
 ) -> Restarts:
     """Climb from many starts, selecting rows anew on the way, and rank the ends.
 
@@ -51,11 +52,12 @@ def restarts(
     starts : array-like, shape (s, d)
     contamination : float
     selector : str or Selector, optional
+        None is :class:`robula.TrimmedLikelihood`.
     """
     if not isinstance(model, Model):
         raise InputError("restarts needs a robula model first.")
     contamination = check_contamination(contamination)
-    chosen = resolve_selector(selector).prepared(model, contamination)
+    chosen = resolve_selector(TrimmedLikelihood() if selector is None else selector).prepared(model, contamination)
     begin = as_numbers(starts, "starts")
     if begin.ndim != 2 or begin.shape[1] != model.dim or not len(begin) or not np.isfinite(begin).all():
         raise InputError(f"starts has shape {begin.shape}; pass finite numbers of shape (starts, {model.dim}).")

@@ -77,11 +77,12 @@ def test_poisson_far_start_under_preconditioning():
     np.testing.assert_allclose(np.diag(far.covariance), np.diag(near.covariance), rtol=0.3)
 
 
+@pytest.mark.parametrize("kernel", ["preconditioned_lm", "preconditioned_baoab"])
 @pytest.mark.parametrize("name", list(MODELS))
-def test_simulation_based_calibration_of_the_recommended_kernel(name):
-    """A correct sampler fails a test of three parameters with probability 3e-5."""
-    assert p_values(ranks(name, "preconditioned_lm", 150)).min() > 1e-5
+def test_simulation_based_calibration_of_the_preconditioned_kernels(name, kernel):
+    """A correct sampler fails a test of three parameters with probability 3e-4; the seeds are fixed."""
+    assert p_values(ranks(name, kernel, 80)).min() > 1e-4
 
 
 def test_calibration_catches_eulers_spread():
-    assert p_values(ranks("linear", robula.Preconditioned(robula.ULA()), 150)).min() < 1e-5
+    assert p_values(ranks("linear", robula.Preconditioned(robula.ULA()), 180)).min() < 1e-4

@@ -170,8 +170,10 @@ def _projected_rows(
     design_t: FloatArray, weights: FloatArray, basis: FloatArray | None, places: np.ndarray
 ) -> FloatArray:
     """Weighted rows of a transposed design (d, n) at some places, in the coordinates of a basis, shape (m, r)."""
-    rows: FloatArray = (design_t[:, places] * weights[places]).T
-    return rows if basis is None else rows @ basis
+    rows: FloatArray = np.take(design_t, places, axis=1).T
+    # Weighted after the projection, where there are fewer columns.
+    projected: FloatArray = (rows if basis is None else rows @ basis) * weights[places, None]
+    return projected
 
 
 def _lead_back(basis: FloatArray | None, coordinates: FloatArray) -> FloatArray:

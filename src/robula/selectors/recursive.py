@@ -87,16 +87,19 @@ class RecursiveMean(RobustMean):
                 inside, squared_radius = smallest_ball(points_t, centre, keep)  # alg:ot, B(r, a)
             else:
                 centre, inside, squared_radius = lai_ball(points_t, contamination)
-            truncated = points_t[:, inside]
+            chosen = np.flatnonzero(inside)
+            truncated = np.take(points_t, chosen, axis=1)
             mean = truncated.mean(axis=1)
-            bottom, top = _split(truncated - mean[:, None])  # alg:rge, W and V
+            truncated -= mean[:, None]
+            bottom, top = _split(truncated)  # alg:rge, W and V
             basis = bottom if path is None else path @ bottom
-            parts.append(Part(_indicator(rows, kept[inside]), basis))
+            parts.append(Part(_indicator(rows, kept[chosen]), basis))
             estimate += basis @ (bottom.T @ mean)  # alg:rge, the mean of P_W
             levels.append(_Level(centre, squared_radius, top))
             path = top if path is None else path @ top
             if nested:
-                points_t, kept = top.T @ truncated, kept[inside]
+                points_t, kept = top.T @ truncated, kept[chosen]
+                points_t += (top.T @ mean)[:, None]
             else:
                 points_t = top.T @ points_t
         line = points_t[0]

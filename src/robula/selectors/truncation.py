@@ -11,6 +11,9 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray
 
+# Numbers that are worked on at a time, half a MiB: temporary arrays then stay in cache, and small.
+_CACHED = 2**16
+
 
 def rows_to_keep(rows: int, contamination: float) -> int:
     """Number of rows in "a (1 - epsilon)^2 fraction" of ``rows``: the ceiling, at least one.
@@ -35,6 +38,11 @@ def interval_means(points_t: FloatArray, keep: int) -> FloatArray:
     -------
     ndarray, shape (d,)
     """
+    means = [_interval_means(points_t[start:stop], keep) for start, stop in _coordinate_blocks(points_t.shape)]
+    return means[0] if len(means) == 1 else np.concatenate(means)
+
+
+def _interval_means(points_t: FloatArray, keep: int) -> FloatArray:
     dim, rows = points_t.shape
     ordered = np.sort(points_t, axis=1)
     lengths = ordered[:, keep - 1 :] - ordered[:, : rows - keep + 1]
@@ -65,10 +73,19 @@ def squared_distances(points_t: FloatArray, centre: FloatArray) -> FloatArray:
 
     Formed elementwise, so that identical rows get bit-identical distances and ties at the edge of a ball stay together.
     """
-    deviations = points_t - centre[:, None]
-    np.square(deviations, out=deviations)
-    totals: FloatArray = deviations.sum(axis=0)
+    totals: FloatArray = np.zeros(points_t.shape[1])
+    for start, stop in _coordinate_blocks(points_t.shape):
+        deviations = points_t[start:stop] - centre[start:stop, None]
+        np.square(deviations, out=deviations)
+        totals += deviations.sum(axis=0)
     return totals
+
+
+def _coordinate_blocks(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Ranges of coordinates whose values fit in a processor's cache, for points of shape (d, m)."""
+    dim, rows = shape
+    size = max(1, _CACHED // max(rows, 1))
+    return [(start, min(start + size, dim)) for start in range(0, dim, size)]
 
 
 def smallest_ball(points_t: FloatArray, centre: FloatArray, keep: int) -> tuple[BoolArray, float]:
