@@ -123,6 +123,8 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     severe: list[str] = []
     mild: list[str] = []
     size, r_hat = measured.effective_sample_size, measured.r_hat
+    preconditioned = "Preconditioned" in str(posterior.settings.get("kernel"))
+    faster = "" if preconditioned else ', or use kernel="preconditioned_lm"'
     if r_hat > _GOOD_R_HAT:
         if measured.weight_disagreement > _STEADY:
             why = (
@@ -130,7 +132,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
                 "compare the chains' row weights, start closer, or use another selector"
             )
         elif size < _TOO_FEW:
-            why = 'run longer, or use kernel="preconditioned_lm"'
+            why = f"run longer{faster}"
         else:
             why = "there may be several modes: look at the chains one by one, and run longer"
         (severe if r_hat > _BAD_R_HAT else mild).append(
@@ -139,8 +141,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     if size < _ENOUGH:
         times = math.ceil(_ENOUGH / max(size, 1.0))
         (severe if size < _TOO_FEW else mild).append(
-            f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=), or use "
-            'kernel="preconditioned_lm".'
+            f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
     if measured.weight_drift > _STEADY:
         mild.append(
