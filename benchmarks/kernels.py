@@ -29,7 +29,7 @@ LIKELIHOOD_ROWS: Literal["n", "clean", "weights"] = "weights"
 REFRESH_EVERY: int | Literal["auto"] = "auto"
 CHAINS, DRAWS, BURN_IN = 4, 2000, 200
 NUTS_DRAWS, NUTS_WARM_UP = 1000, 500
-CASES = [(dim, epsilon, 1.0) for dim in (20, 200) for epsilon in (0.1, 0.2)] + [(20, 0.1, 1000.0), (200, 0.1, 1000.0)]
+CASES = [(dim, epsilon, 1.0) for dim in (20, 200) for epsilon in (0.1, 0.2)] + [(20, 0.1, 1000.0)]
 KERNELS: dict[str, str] = {
     "ULA": "ula",
     "LM": "lm",
