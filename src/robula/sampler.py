@@ -11,23 +11,24 @@ from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
-from robula._warn import warn
 from robula.chain.collector import collect
 from robula.chain.driver import iterate
 from robula.chain.progress import track
 from robula.data.arrays import as_numbers
 from robula.exceptions import (
-    BreakdownWarning,
-    GuardWarning,
     InputError,
-    StepSizeWarning,
-    TruncationBiasWarning,
 )
-from robula.langevin.base import Adapted, Kernel
-from robula.langevin.centre import RobustCentre, robust_centre
+from robula.langevin.base import Kernel
+from robula.langevin.cautions import (
+    require_data_curvature,
+    warn_if_biased,
+    warn_if_guarded,
+    warn_if_uninformed,
+    warn_if_unstable,
+)
 from robula.langevin.drift import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.langevin.drift_maker import drift_maker
-from robula.langevin.large_centre import large_centre
+from robula.langevin.find_centre import find_centre
 from robula.langevin.registry import resolve_kernel
 from robula.langevin.robust_gradient import RefreshRule
 from robula.langevin.start import draw_start
@@ -155,16 +156,16 @@ def sample(
     found = selector.estimated_contamination
     if estimate:
         contamination = _require_estimate(found, selector)
-    _warn_if_biased(model, selector, contamination)
+    warn_if_biased(model, selector, contamination)
     centre = find_centre(model, selector, contamination, likelihood_rows)
-    _warn_if_uninformed(model, centre)
+    warn_if_uninformed(model, centre)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])
     adapted = kernel.adapt(centre, looking)
     drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, burn_in, centre, adapted)
     measured: StepBias | None = None
     if step_sizes is None:
-        _require_data_curvature(centre)
+        require_data_curvature(centre)
         size = adapted.kernel.default_step_size(adapted.smoothness)
         if isinstance(step_size, StepFor):
             around = np.tile(centre.theta, (chains, 1))
@@ -172,7 +173,7 @@ def sample(
             size = measured.step_size
         step_sizes = np.full(steps, size)
     else:
-        _warn_if_unstable(step_sizes, adapted)
+        warn_if_unstable(step_sizes, adapted)
     last_step = float(step_sizes[-1])
     first, start_record = (
         draw_start(rngs, model, selector, contamination, centre, start_variance)
@@ -186,7 +187,7 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     stable = adapted.kernel.default_step_size(adapted.smoothness)
     collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, stable)
-    _warn_if_guarded(collected.stats["guarded"])
+    warn_if_guarded(collected.stats["guarded"])
     return Posterior(
         draws=collected.draws,
         row_weights=collected.row_weights,
@@ -298,72 +299,3 @@ def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -
             'Pass selector="excess" (regressions and MeanModel), or a number.'
         )
     return min(found.share, 0.49)
-
-
-def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
-    """Return a robust centre, or refuse a posterior that has none."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            begin = model.initial if selector.centre is None else selector.centre
-            search = robust_centre if model.dense_curvature else large_centre
-            centre = search(model, selector, contamination, likelihood_rows, begin)
-        except np.linalg.LinAlgError:
-            centre = None
-    if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
-        raise InputError(
-            "no centre of the posterior was found: its curvature there is not a positive number. "
-            "Bring the columns to ordinary scales, pass a proper prior, or (from_jax) another init."
-        )
-    return centre
-
-
-def _require_data_curvature(centre: RobustCentre) -> None:
-    if not centre.bounded and centre.data_curvature <= 1e-6 * centre.smoothness:
-        raise InputError(
-            "the log-likelihood has no curvature at the centre (is it piecewise linear?), so no step size follows. "
-            "Pass step_size=."
-        )
-
-
-def _warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
-    """Tell when a direction that the data inform is left to the prior by the rows that are trusted."""
-    if centre.bounded and centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
-        heaviest = int(np.abs(centre.weakest_direction).argmax())
-        warn(
-            f"the trusted rows say almost nothing about parameter {model.parameter_names[heaviest]!r} (or a "
-            "combination with it), although all rows together do: the rows that carry it are distrusted as a group, as "
-            "happens with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
-            BreakdownWarning,
-        )
-
-
-def _warn_if_biased(model: Model, selector: Selector, contamination: float) -> None:
-    if model.skewed_gradients and selector.truncates and contamination > 0:
-        warn(
-            f"{selector!r} cuts the rows with the largest gradients, and for {type(model).__name__} those are the rows "
-            "it fits worst, bad or not: expect over-confident coefficients, with an intercept even of the wrong sign. "
-            "Compare with selector='mean' before you believe them (docs/guide.md, Limits).",
-            TruncationBiasWarning,
-        )
-
-
-def _warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
-    largest, smoothness = float(step_sizes.max()), adapted.smoothness
-    stable = adapted.kernel.stable_below(smoothness)
-    if largest >= stable:
-        warn(
-            f"step_size {largest:.3g} is beyond {stable:.3g}, where the chain becomes unstable "
-            f"(2 / L for ULA, L = {smoothness:.3g} is the largest curvature of the trusted rows). "
-            f"step_size=None takes {adapted.kernel.default_step_size(smoothness):.3g}.",
-            StepSizeWarning,
-        )
-
-
-def _warn_if_guarded(guarded: np.ndarray) -> None:
-    share = float(guarded.mean()) if guarded.size else 0.0
-    if share > 0.01:
-        warn(
-            f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
-            "Use a smaller step_size, a longer burn_in, or a start nearer to it.",
-            GuardWarning,
-        )

@@ -10,10 +10,10 @@ from robula.chain.step_pair import run_pair
 from robula.exceptions import InputError
 from robula.langevin.base import Kernel
 from robula.langevin.drift_maker import drift_maker
+from robula.langevin.find_centre import find_centre
 from robula.models.base import Model
 from robula.report.step_bias import StepBias, measure_step_bias
 from robula.result.posterior import Posterior
-from robula.sampler import find_centre
 from robula.selectors.base import Selector
 
 

@@ -14,9 +14,10 @@ from robula.exceptions import InputError
 from robula.langevin.base import Kernel, State
 from robula.langevin.drift import LIKELIHOOD_ROWS, RobustDrift
 from robula.langevin.drift_maker import drift_maker
+from robula.langevin.find_centre import find_centre
 from robula.langevin.registry import resolve_kernel
 from robula.models.base import Model
-from robula.sampler import find_centre, sample
+from robula.sampler import sample
 from robula.selectors.base import Selector
 from robula.selectors.registry import resolve_selector
 
