@@ -140,6 +140,32 @@ def test_the_jacobian_is_in_the_prior(language, pm):
     assert model.prior.gradient(theta)[2] == pytest.approx(1.0 - np.exp(0.6) / 4.0, abs=1e-9)
 
 
+def test_some_of_the_rows():
+    model, rows = robula.from_numpyro(line, X, y=Y), np.array([3, 50, 7])
+    part, theta = model.take(rows), np.array([0.3, -0.7])
+    np.testing.assert_allclose(part.gradients(theta), model.gradients(theta)[rows])
+    np.testing.assert_allclose(part.curvature(theta, np.ones(3)), X[rows].T @ X[rows] / 0.25)
+    np.testing.assert_array_equal(part.observed_data["y"], Y[rows])
+    assert (part.n_rows, model.n_rows) == (3, 120)
+
+
+def test_a_likelihood_with_a_reverse_rule_only():
+    import jax
+
+    @jax.custom_vjp
+    def square(x):
+        return x**2
+
+    square.defvjp(lambda x: (x**2, x), lambda x, g: (2 * x * g,))
+
+    def model(y):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        numpyro.sample("y", dist.Normal(square(t), 1.0), obs=y)
+
+    built = robula.from_numpyro(model, Y)
+    np.testing.assert_allclose(built.gradients(np.array([0.5]))[:, 0], (Y - 0.25) * 1.0)
+
+
 def test_rows_without_a_plate_and_two_observed_sites_and_a_factor():
     def model(x, a, b):
         t = numpyro.sample("t", dist.Normal(0.0, 1.0))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,34 +63,47 @@ class RowsModel(Model):
         def rows(flat: Any) -> Any:
             return log_likelihoods(unravel(flat))
 
-        def weighted_sum(flat: Any, weights: Any) -> Any:
-            return weights @ rows(flat)
-
         def variables(flat: Any) -> Any:
             return jax.vmap(lambda one: dict(constrain(unravel(one))))(flat)
 
         self._jax = jax
         self._observed = {name: np.asarray(value) for name, value in observed.items()}
+        self._variables = jax.jit(variables)
+        self._compile(rows)
+        self._check(language)
+        self._initial = trimmed_start(self, self._init)
+
+    def _compile(self, rows: Callable[[Any], Any]) -> None:
+        """Set up what is computed of the rows' log-likelihoods, a function of the flat parameters to shape (n,)."""
+        jax = self._jax
+
+        def weighted_sum(flat: Any, weights: Any) -> Any:
+            return weights @ rows(flat)
+
+        self._function = rows
         self._rows = Float64(jax, jax.jit(rows))
         self._row_gradients = Float64(jax, jax.jit(jax.jacfwd(rows)))
         self._weighted = Float64(jax, jax.jit(jax.vmap(jax.grad(weighted_sum))))
         self._hessian = Float64(jax, jax.jit(hessian_of(jax, weighted_sum)))
-        self._variables = jax.jit(variables)
-        self._check(jax, language, rows)
-        self._initial = trimmed_start(self, self._init)
-
-    def _check(self, jax: Any, language: str, rows: Callable[[Any], Any]) -> None:
-        """Run everything once at the start: what cannot be sampled must fail before the work."""
-        values = self._rows(self._init)
-        self.n_rows = len(values)
-        if self.n_rows < 2:
-            raise InputError(f"the {language} model has {self.n_rows} row(s); 2 rows or more are needed.")
+        self.n_rows = len(self._rows(self._init))
         try:
-            gradients = self._row_gradients(self._init)
+            self._row_gradients(self._init)
         except TypeError:
             # A custom derivative with a reverse rule only, such as an ODE solver's.
             self._row_gradients = Float64(jax, jax.jit(jax.jacrev(rows)))
-            gradients = self._row_gradients(self._init)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only. All rows are still computed: a PPL's model cannot be cut."""
+        part, function, places = copy(self), self._function, np.asarray(rows)
+        part._observed = {name: values[places] for name, values in self._observed.items()}
+        part._compile(lambda flat: function(flat)[places])
+        return part
+
+    def _check(self, language: str) -> None:
+        """Run everything once at the start: what cannot be sampled must fail before the work."""
+        if self.n_rows < 2:
+            raise InputError(f"the {language} model has {self.n_rows} row(s); 2 rows or more are needed.")
+        values, gradients = self._rows(self._init), self._row_gradients(self._init)
         bad = np.flatnonzero(~(np.isfinite(values) & np.isfinite(gradients).all(axis=1)))
         if len(bad):
             raise InputError(
