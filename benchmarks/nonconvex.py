@@ -256,7 +256,7 @@ def draw_figure(results: dict[tuple[str, float], list[dict[str, Result]]]) -> No
     axis.axhline(1.0, color="tab:green", lw=1)
     axis.set_xticks(range(len(results)), [f"{problem}\n{eps:g}" for problem, eps in results])
     axis.set_title("share of the held-out gap closed, every seed")
-    figure.savefig(DOCS / "nonconvex.png", dpi=110)
+    figure.savefig(DOCS / "images" / "nonconvex.png", dpi=110)
 
 
 def _network_curve(jax: Any, theta: np.ndarray, grid: np.ndarray) -> np.ndarray:

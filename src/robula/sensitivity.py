@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from robula._types import FloatArray
 from robula._validation import check_contamination
@@ -20,6 +19,7 @@ from robula.selectors.registry import resolve_selector
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 _MOST_LINES = 12
 #: Half the width of a 95 % interval of the normal distribution, in standard deviations.
@@ -65,6 +65,8 @@ class ContaminationPath:
 
     def plot(self) -> Figure:
         """Parameters with their intervals (the twelve that move most), and the row weights, against the level."""
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(10.0, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         movement = np.ptp(self.means, axis=0) / np.maximum(self.sds.mean(axis=0), 1e-300)

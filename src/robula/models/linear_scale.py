@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -47,6 +49,13 @@ class UnknownScaleLinearModel(Model):
     def initial(self) -> FloatArray:
         """Coefficients 0 and the spread of y."""
         return np.append(np.zeros(self.dim - 1), self._log_reference)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only."""
+        part = copy(self)
+        part._unit = self._unit.take(rows)
+        part.n_rows, part.y = len(rows), part._unit.y
+        return part
 
     def at_scale(self, noise_scale: float) -> LinearModel:
         """Return the model with this noise scale, known."""
