@@ -24,9 +24,9 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 def measure(sections: set[str], quick: bool) -> Iterable[Row]:
     """All rows of the wanted sections, in order."""
-    repeats = 7 if quick else 40
+    repeats = 5 if quick else 40
     if "1" in sections:
-        yield from step_rows(repeats)
+        yield from step_rows(repeats, dim=50 if quick else 200)
     if "2" in sections:
         yield from equality_rows(quick)
         yield from reach_rows(quick)

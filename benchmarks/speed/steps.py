@@ -83,9 +83,9 @@ def frozen_ratio(repeats: int, selector: robula.Selector, rows: int = 1250, dim:
     return times["frozen"] / times["plain"]
 
 
-def step_rows(repeats: int) -> Iterator[Row]:
+def step_rows(repeats: int, dim: int = 200) -> Iterator[Row]:
     """Must-show 1: frozen steps, refreshes and totals, for every selector."""
-    model, theta = logistic_problem(1250, 200)
+    model, theta = logistic_problem(1250, dim)
     selectors = {name: make().prepared(model, CONTAMINATION) for name, make in SELECTORS.items()}
     cases: dict[str, Callable[[], object]] = {"plain": plain_pass(model, theta)}
     for name, selector in selectors.items():
@@ -97,7 +97,7 @@ def step_rows(repeats: int) -> Iterator[Row]:
     once = medians(
         {name: lambda make=make: make().prepared(model, CONTAMINATION) for name, make in SELECTORS.items()}, 1
     )
-    section = "1. n = 1250, d = 200, 4 chains, logistic"
+    section = f"1. n = 1250, d = {dim}, 4 chains, logistic"
     yield Row(section, "plain pass", "ms", 1e3 * times["plain"])
     for name in selectors:
         single = name != "recursive"
@@ -120,8 +120,8 @@ def step_rows(repeats: int) -> Iterator[Row]:
         yield Row(section, name, "total / plain at refresh_every=50", shared + refresh / 50, limit)
         if shared < 2:
             yield Row(section, name, "K at which the total is below twice plain", math.ceil(refresh / (2 - shared)))
-    exact, parts, ratio = exact_ratio(repeats)
-    section = "Exact recursive gradient, n = 1250, d = 200, linear"
+    exact, parts, ratio = exact_ratio(repeats, dim=dim)
+    section = f"Exact recursive gradient, n = 1250, d = {dim}, linear"
     yield Row(section, "recursive", "ms", 1e3 * exact)
     yield Row(section, "sort, Gram, eigh it must call", "ms", 1e3 * parts)
     yield Row(section, "recursive", "exact / primitives", ratio, 2.0)

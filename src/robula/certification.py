@@ -12,6 +12,7 @@ from robula._validation import check_positive
 from robula.exceptions import InputError
 from robula.langevin.base import Kernel
 from robula.langevin.registry import KERNELS
+from robula.langevin.ula import ULA
 from robula.models.base import Model
 from robula.result.arviz import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
@@ -104,6 +105,11 @@ def certificate(
             "certificate needs the model, and the posterior that robula.sample drew from it, in this order."
         )
     settings = posterior.settings
+    if kernel is None and settings["kernel"] != repr(ULA()):
+        raise InputError(
+            f'the theorem is about ULA, and this run moved by {settings["kernel"]}. Use rob_ula or kernel="ula" for a '
+            "certificate; robula.step_bias and robula.diagnose work for every kernel."
+        )
     C_R = check_positive(C_R, "C_R", "the constant of the gradient error")
     n, dim, epsilon = model.n_rows, model.dim, float(settings["contamination"])
     L, m = settings["smoothness"] / n, settings["strong_convexity"] / n

@@ -173,7 +173,7 @@ def test_no_contamination_is_found_in_clean_data():
 
 def test_estimating_needs_a_selector_that_counts():
     with pytest.raises(robula.InputError, match='selector="excess"'):
-        robula.sample(linear(1), contamination="estimate", draws=5)
+        robula.sample(linear(1), contamination="estimate", selector="recursive", draws=5)
 
 
 def test_other_models_fall_back_to_their_gradients():

@@ -46,7 +46,6 @@ def test_scale_is_sampled_with_the_coefficients():
         likelihood_rows="weights",
         draws=500,
         chains=2,
-        step_size=1e-4,
         progress=False,
     )
     assert posterior.parameter_names[-1] == "log_noise_scale"

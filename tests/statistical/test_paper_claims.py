@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import robula
+from tests.helpers import PAPER
+
+PLAIN = {**PAPER, "selector": "mean"}
 
 SEEDS = range(10)
 
@@ -22,7 +25,7 @@ def test_mean_estimation_error_is_an_eighth_of_ulas(seed):
     problem = robula.simulate.mean_estimation(seed=seed)
     settings = {"contamination": 0.2, "burn_in": 300, "draws": 1000, "chains": 1, "seed": seed}
     robust = robula.rob_ula(problem.model, **settings)
-    plain = robula.sample(problem.model, selector="mean", **settings)
+    plain = robula.sample(problem.model, **PLAIN, **settings)
     assert 8 * error(robust, problem) < error(plain, problem)
 
 
@@ -38,19 +41,19 @@ def test_regression_error_is_below_ulas(seed):
     problem = robula.simulate.linear_regression(seed=seed)
     settings = {"contamination": 0.2, "burn_in": 100, "draws": 300, "chains": 1, "seed": seed}
     robust = robula.rob_ula(problem.model, **settings)
-    plain = robula.sample(problem.model, selector="mean", **settings)
+    plain = robula.sample(problem.model, **PLAIN, **settings)
     assert error(robust, problem) < error(plain, problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", robula.StepSizeWarning)
         with pytest.raises(robula.DivergenceError):
-            robula.sample(problem.model, selector="mean", step_size=robust.settings["step_size"], **settings)
+            robula.sample(problem.model, step_size=robust.settings["step_size"], **PLAIN, **settings)
 
 
 def test_at_ulas_small_step_rob_ula_has_not_arrived():
     """What docs/guide.md and docs/reproduction.md say about it: error above 3 after 400 steps, ULA's about 0.8."""
     problem = robula.simulate.linear_regression(seed=0)
     settings = {"contamination": 0.2, "burn_in": 100, "draws": 300, "chains": 1, "seed": 0}
-    plain = robula.sample(problem.model, selector="mean", **settings)
+    plain = robula.sample(problem.model, **PLAIN, **settings)
     robust = robula.rob_ula(problem.model, step_size=plain.settings["step_size"], **settings)
     assert error(robust, problem) > 3.0
     assert error(plain, problem) < 0.9
@@ -65,7 +68,7 @@ def test_ula_through_the_whole_library_has_its_own_law():
     model = robula.MeanModel(rng.standard_normal((99, 50)), prior=robula.NormalPrior(0.0, 1.0))
     k = 100.0
     posterior = robula.sample(
-        model, contamination=0.0, selector="mean", step_size=0.5 / k, draws=3000, thin=8, burn_in=100, seed=3
+        model, contamination=0.0, step_size=0.5 / k, draws=3000, thin=8, burn_in=100, seed=3, **PLAIN
     )
     deviations = posterior.draws - model.gaussian_posterior().mean
     expected = 1.0 / (k * (1 - 0.25))

@@ -10,6 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import robula
+from tests.helpers import PAPER
+
+PLAIN = {**PAPER, "selector": "mean"}
 from robula.cli.main import app
 from robula.planning import data_constants
 
@@ -45,7 +48,7 @@ def test_conditions_that_fail_are_said(problem, posterior):
 def test_step_halving_sees_the_inflated_variance():
     """At h = 1 / L an isotropic posterior has sqrt(2) times the spread, at half of that sqrt(4/3): a ratio of 0.816."""
     model = robula.MeanModel(np.random.default_rng(0).standard_normal((200, 4)), prior=robula.NormalPrior(0.0, 1.0))
-    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=4000, seed=1)
+    posterior = robula.sample(model, contamination=0.0, draws=4000, seed=1, **PLAIN)
     result = robula.certificate(model, posterior)
     assert result.step_halving is not None
     assert result.step_halving.spread_ratio == pytest.approx(math.sqrt((4 / 3) / 2), abs=0.02)
@@ -59,10 +62,16 @@ def test_own_selectors_must_be_given_back(problem):
         def select(self, points, contamination):
             return robula.Selection((robula.Part(np.ones(len(points))),), points.shape[1])
 
-    posterior = robula.sample(problem.model, contamination=0.05, selector=Trim(), draws=20)
+    posterior = robula.sample(problem.model, contamination=0.05, selector=Trim(), kernel="ula", draws=20)
     with pytest.raises(robula.InputError, match="pass it as selector="):
         robula.certificate(problem.model, posterior)
     assert robula.certificate(problem.model, posterior, selector=Trim()).step_halving is not None
+
+
+def test_the_theorem_is_about_ula(problem):
+    posterior = robula.sample(problem.model, contamination=0.05, draws=20)
+    with pytest.raises(robula.InputError, match="robula.step_bias"):
+        robula.certificate(problem.model, posterior)
 
 
 def test_certificate_needs_the_runs_own_model(problem, posterior):
@@ -74,7 +83,7 @@ def test_certificate_needs_the_runs_own_model(problem, posterior):
 
 
 def test_the_plain_mean_gets_no_promise_about_bad_rows(problem):
-    posterior = robula.sample(problem.model, contamination=0.05, selector="mean", draws=50)
+    posterior = robula.sample(problem.model, contamination=0.05, draws=50, **PLAIN)
     assert (
         "plain mean, which bad rows can move" in robula.certificate(problem.model, posterior, step_halving=False).text
     )

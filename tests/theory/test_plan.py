@@ -39,6 +39,8 @@ def test_planned_runs_reach_their_accuracy(kind, accuracy):
         problem.model,
         contamination=0.0,
         selector="mean",
+        kernel="ula",
+        likelihood_rows="n",
         step_size=numbers.step_size,
         start_variance=1.0 / (200 * constants.smoothness),
         burn_in=numbers.steps - 1,
