@@ -135,7 +135,7 @@ def frozen_preparation(model: robula.Model, selector: robula.Selector, theta: np
 
 def growth_rows(repeats: int) -> Iterator[Row]:
     """Must-show 3: ten times the rows, twice the dimension."""
-    sizes = {"base": (10_000, 40), "10 x rows": (100_000, 40), "2 x dimension": (10_000, 80)}
+    sizes = {"base": (20_000, 40), "10 x rows": (200_000, 40), "2 x dimension": (20_000, 80)}
     selector = robula.RecursiveMean()
     cases: dict[str, Callable[[], object]] = {}
     for name, (rows, dim) in sizes.items():
@@ -143,7 +143,7 @@ def growth_rows(repeats: int) -> Iterator[Row]:
         cases[f"exact, {name}"] = lambda model=model, theta=theta: selector.select_rows(model, theta[0], CONTAMINATION)
         cases[f"frozen, {name}"] = frozen(model, selector, theta, 2)
     times = medians(cases, repeats)
-    section = "3. Growth from n = 10,000, d = 40, logistic, recursive"
+    section = "3. Growth from n = 20,000, d = 40, logistic, recursive"
     for kind, limits in {"exact": (11.0, 8.0), "frozen": (11.0, 4.5)}.items():
         for name, limit in zip(("10 x rows", "2 x dimension"), limits, strict=True):
             yield Row(section, kind, name, times[f"{kind}, {name}"] / times[f"{kind}, base"], limit)
