@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import robula
+from robula.cli.main import app
+from robula.planning import data_constants
 from tests.helpers import PAPER
 
 PLAIN = {**PAPER, "selector": "mean"}
-from robula.cli.main import app
-from robula.planning import data_constants
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_own_selectors_must_be_given_back(problem):
 
 def test_the_theorem_is_about_ula(problem):
     posterior = robula.sample(problem.model, contamination=0.05, draws=20)
-    with pytest.raises(robula.InputError, match="robula.step_bias"):
+    with pytest.raises(robula.InputError, match=r"robula\.step_bias"):
         robula.certificate(problem.model, posterior)
 
 
