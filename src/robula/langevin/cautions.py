@@ -40,7 +40,7 @@ def warn_if_biased(model: Model, selector: Selector, contamination: float) -> No
         warn(
             f"{selector!r} cuts the rows with the largest gradients, and for {type(model).__name__} those are the rows "
             "it fits worst, bad or not: expect over-confident coefficients, with an intercept even of the wrong sign. "
-            "Compare with selector='mean' before you believe them (docs/guide.md, Limits).",
+            "Use selector='excess', the default of robula.sample (docs/guide.md, Limits).",
             TruncationBiasWarning,
         )
 
