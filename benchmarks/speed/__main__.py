@@ -38,19 +38,21 @@ def measure(sections: set[str], quick: bool) -> Iterable[Row]:
         yield from nuts_rows(quick)
 
 
-def markdown(rows: list[Row], about: dict[str, str]) -> str:
-    """The table, a heading for each section."""
+def markdown(lines_of_csv: list[dict[str, object]]) -> str:
+    """The tables, a heading for each section."""
     about_page = (
         "Written by `make bench`. Ratios are measured side by side in one process; docs/speed.md explains them."
     )
     lines = ["# Speed: measured figures", "", about_page, ""]
-    lines += [", ".join(f"{name} {value}" for name, value in about.items()) + ".", ""]
-    for section in dict.fromkeys(row.section for row in rows):
-        lines += [f"## {section}", "", "| case | quantity | figure | limit | within |", "|---|---|---:|---:|---|"]
-        for row in rows:
-            if row.section == section:
-                limit = "" if row.limit is None else f"{row.limit:.3g}"
-                lines.append(f"| {row.case} | {row.quantity} | {row.value:.3g} | {limit} | {row.verdict} |")
+    for section in dict.fromkeys(str(line["section"]) for line in lines_of_csv):
+        here = [line for line in lines_of_csv if line["section"] == section]
+        where = ", ".join(f"{name} {here[0][name]}" for name in list(here[0])[len(Row._fields) + 1 :])
+        lines += [f"## {section}", "", f"{where}.", ""]
+        lines += ["| case | quantity | figure | limit | within |", "|---|---|---:|---:|---|"]
+        for line in here:
+            limit = "" if line["limit"] in (None, "") else f"{float(str(line['limit'])):.3g}"
+            figure = f"{float(str(line['value'])):.3g}"
+            lines.append(f"| {line['case']} | {line['quantity']} | {figure} | {limit} | {line['within']} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -68,13 +70,28 @@ def main() -> None:
             rows.append(row)
     if options.quick:
         return
-    about = environment()
+    write(rows, environment())
+
+
+def write(rows: list[Row], about: dict[str, str]) -> None:
+    """Write the results; sections that were not measured this time keep their lines, with their own date and commit."""
     RESULTS.mkdir(exist_ok=True)
-    with (RESULTS / "speed.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*Row._fields, "within", *about])
-        writer.writerows([*row, row.verdict, *about.values()] for row in rows)
-    (RESULTS / "speed.md").write_text(markdown(rows, about))
+    path, measured = RESULTS / "speed.csv", {_number(row.section) for row in rows}
+    lines = [{**row._asdict(), "within": row.verdict, **about} for row in rows]
+    if path.exists():
+        with path.open(newline="") as file:
+            lines += [line for line in csv.DictReader(file) if _number(line["section"]) not in measured]
+    lines.sort(key=lambda line: _number(str(line["section"])))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*Row._fields, "within", *about])
+        writer.writeheader()
+        writer.writerows(lines)
+    (RESULTS / "speed.md").write_text(markdown(lines))
+
+
+def _number(section: str) -> str:
+    """The section's number; the exact gradient belongs to the first."""
+    return section[0] if section[0].isdigit() else "1"
 
 
 if __name__ == "__main__":
