@@ -119,12 +119,15 @@ class _Projected:
         for selection, chains in groups:
             # Rows of many parts first: where the parts are nested, each is then a slice.
             order = np.argsort(-np.count_nonzero(selection.part_weights, axis=0), kind="stable")
+            ordered = np.take(model.design.T, order, axis=1)
             parts = []
             for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
-                inside = np.flatnonzero(part.weights[order])
-                rows = _projected_rows(model.design.T, part.weights / total, part.basis, order[inside])
+                weights = part.weights[order]
+                inside = np.flatnonzero(weights)
                 nested = len(inside) == 0 or inside[-1] == len(inside) - 1
-                parts.append((slice(len(inside)) if nested else inside, rows))
+                rows = slice(len(inside)) if nested else inside
+                block = ordered[:, rows] if part.basis is None else part.basis.T @ ordered[:, rows]
+                parts.append((rows, (block * (weights[rows] / total)).T))
             self._projections.append((np.ix_(chains, order), chains, parts, _joint_basis(selection).T))
 
     def __call__(self, theta: FloatArray) -> FloatArray:
