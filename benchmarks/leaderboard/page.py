@@ -13,7 +13,17 @@ from benchmarks.leaderboard import settings
 from benchmarks.leaderboard.checks import Check, all_checks
 from benchmarks.leaderboard.figure import draw
 from benchmarks.leaderboard.scores import information_bound
-from benchmarks.leaderboard.tables import CELL, as_table, best_rival, cells, logistic_cells, usable, winners, write_csv
+from benchmarks.leaderboard.tables import (
+    CELL,
+    MOST_FLOOR,
+    as_table,
+    best_rival,
+    cells,
+    logistic_cells,
+    usable,
+    winners,
+    write_csv,
+)
 
 _ROOT = Path(__file__).parents[2]
 TITLES = {
@@ -82,8 +92,9 @@ def _head(table: pd.DataFrame) -> str:
     return f"""# Leaderboard
 
 Written by `python -m benchmarks.leaderboard --page` from {int(finished.sum())} runs; every run is a line of
-[results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows, {len(settings.SEEDS)} seeds a cell
-({len(settings.CLEAN_SEEDS)} without bad rows). All methods know the noise scale, and those that ask for a contamination are told
+[results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows; {len(settings.SEEDS)} seeds a cell are planned
+({len(settings.CLEAN_SEEDS)} without bad rows, {settings.SPLITS} splits of each data set). A run goes seed by seed and may be stopped; a cell is the mean of
+the seeds it has. Runs so far: {_counts(table[finished])}. All methods know the noise scale, and those that ask for a contamination are told
 {settings.DECLARED}, in every cell. The attacks are `robula.simulate.attacks`; without bad rows they are one problem, "none".
 
 - Bias, spread and W2 are distances to the exact posterior of the clean rows, in its widths (`robula.metrics`).
@@ -93,10 +104,23 @@ Written by `python -m benchmarks.leaderboard --page` from {int(finished.sum())} 
 - NUTS methods run in NumPyro, in coordinates made round by their own mode's curvature, from the highest mode that three starts
   lead to. That helps them: a user's run may end in a worse one. For the Gaussian likelihood d equivalent rows (QR) replace the n.
 - For "subtractive" the clean posterior is that of the rows before the removal, and the oracle has them.
+- `contamination="estimate"` runs the rule with the same budget of 0.2, so its draws are those of `contamination=0.2` bit for bit (a test says
+  so) and it has no lines of its own unless it was run.
+- A run whose sampling floor is above {MOST_FLOOR} widths wins no cell: the paper's chains at d = 200 have a dozen effective draws.
 - Seconds are of one core of a busy machine, compilation included where a run happened to be a worker's first: an order of magnitude.
 
 ![W2 of every method under every attack](images/leaderboard.png)
 """
+
+
+def _counts(finished: pd.DataFrame) -> str:
+    """How many runs each method has, by kind."""
+    kinds = finished.groupby("method", sort=False)["kind"].value_counts().unstack(fill_value=0)
+    lines = [
+        f"{method} " + " + ".join(f"{count} {kind}" for kind, count in row.items() if count)
+        for method, row in kinds.iterrows()
+    ]
+    return "; ".join(lines)
 
 
 def _checks(checks: list[Check]) -> str:

@@ -20,6 +20,10 @@ _FIGURES = [
 ]  # fmt: skip
 
 
+#: A run with a sampling floor above this many widths has too few effective draws to win a cell.
+MOST_FLOOR = 0.6
+
+
 def as_table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """One line a run, in a fixed order."""
     table = pd.DataFrame(list(rows)).reindex(columns=[*_KEYS, *_FIGURES])
@@ -68,8 +72,9 @@ def best_rival(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def winners(table: pd.DataFrame) -> pd.DataFrame:
-    """Per cell, the method with the smallest W2, oracles left out."""
-    chosen = table[~table["method"].isin(settings.ORACLES) & table["net"].notna()]
+    """Per cell, the method with the smallest W2; oracles left out, and runs too short for their W2 to mean anything."""
+    told = table["net"].notna() & (table["w2_floor"] <= MOST_FLOOR)
+    chosen = table[~table["method"].isin(settings.ORACLES) & told]
     return chosen.loc[chosen.groupby(CELL)["net"].idxmin()]
 
 

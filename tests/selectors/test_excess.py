@@ -237,3 +237,19 @@ def test_contamination_path_is_flat_once_the_bad_rows_are_out():
     assert recursive.means.shape == (1, 3)
     with pytest.raises(robula.InputError, match="empty"):
         robula.contamination_path(linear(7), levels=[])
+
+
+def test_estimating_runs_the_rule_with_the_default_budget():
+    """The leaderboard relies on it: the same draws as with contamination=0.2, and the share that was found."""
+    problem = robula.simulate.contaminated_regression("paper", n_clean=300, dim=5, contamination=0.1, seed=3)
+    stated = robula.sample(problem.model, contamination=0.2, draws=20, seed=1)
+    estimated = robula.sample(problem.model, contamination="estimate", draws=20, seed=1)
+    np.testing.assert_array_equal(estimated.draws, stated.draws)
+    assert 0.02 < estimated.settings["contamination_estimate"]["share"] < 0.15
+
+
+def test_a_mean_far_from_the_clean_one_is_left_for_a_better_start():
+    """From the plain mean, 7 widths off, the alternation ends where a tenth of the good rows is lost."""
+    problem = robula.simulate.mean_estimation(n_clean=1000, dim=20, contamination=0.05, seed=103)
+    weights = robula.ExcessSelector().prepared(problem.model, 0.2).select_rows(problem.model, np.zeros(20), 0.2).weights
+    np.testing.assert_array_equal(weights, np.where(problem.outlier_mask, 0.0, 1.0))

@@ -36,7 +36,10 @@ def top_direction(points: FloatArray, weights: FloatArray, centre: FloatArray) -
 
     # A fixed start that moves with the data keeps the result the same for the same points in any order.
     start = points[int(((points - centre) ** 2).sum(axis=1).argmax())] - centre
-    if not start.any():
+    # The furthest row may have no weight; then the weighted rows' own spread is a start that is not orthogonal to them.
+    image = times(start)
+    start = start if image.any() else np.sqrt(weights) @ (points - centre)
+    if not times(start).any():
         return 0.0, np.eye(dim)[0]
     values, vectors = eigsh(LinearOperator((dim, dim), matvec=times, dtype=np.float64), k=1, which="LA", v0=start)
     return float(values[0]), vectors[:, 0]

@@ -10,7 +10,7 @@ from scipy.special import chdtr, chdtrc, ndtri
 from robula._types import FloatArray
 from robula.models.mean import MeanModel
 from robula.models.mode import weighted_mode
-from robula.selectors.excess.counts import BINS, EDGES, FAR, clean_count, remove_excess
+from robula.selectors.excess.counts import BINS, EDGES, FAR, remove_excess
 from robula.selectors.excess.start import Candidate, RobustStart
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.principal import top_direction
@@ -26,7 +26,8 @@ _EDGE_SLACK = 1.15
 def mean_start(model: MeanModel, contamination: float, without: frozenset[str] = frozenset()) -> RobustStart:
     """Candidates: mean, coordinate-wise and geometric median, spectral filters.
 
-    The one wins around which the most rows are at the distance that the model predicts.
+    Weighting and fitting alternate from each of them. The one wins whose fixed point keeps the most rows: from a start
+    that is several widths off they can end where good rows have to go.
     """
     began = time.perf_counter()
     factor = _whitening(model)
@@ -37,15 +38,14 @@ def mean_start(model: MeanModel, contamination: float, without: frozenset[str] =
         centres["coordinate-wise median"] = np.median(whitened, axis=0)
         for selector in (GeometricMedian(), SpectralFilter(), SpectralFilter(variant="diakonikolas2017")):
             centres[repr(selector)] = selector.select(whitened, budget).mean(whitened)
-    candidates = []
+    ends, candidates = [], []
     for name, centre in centres.items():
-        shares, near = _shares(_radius_score(whitened - centre))
-        candidates.append(Candidate(name, clean_count(near @ shares, 0.0)))
+        weights, theta = _fixed_point(model, whitened, factor, np.linalg.solve(factor.T, centre), without)
+        ends.append(theta)
+        candidates.append(Candidate(name, float(weights.sum())))
     best = max(range(len(candidates)), key=lambda index: (candidates[index].clean_rows, -index))
-    chosen = candidates[best].name
-    theta = np.linalg.solve(factor.T, centres[chosen])
     nothing = np.zeros(model.n_rows, dtype=np.bool_)
-    return RobustStart(theta, chosen, tuple(candidates), nothing, time.perf_counter() - began)
+    return RobustStart(ends[best], candidates[best].name, tuple(candidates), nothing, time.perf_counter() - began)
 
 
 def mean_weights(
@@ -53,8 +53,12 @@ def mean_weights(
 ) -> tuple[FloatArray, FloatArray]:
     """Row weights (n,) and the mode (d,) of the rows so weighted: a fixed point of weighting and fitting."""
     factor = _whitening(model)
-    whitened = model.z @ factor
-    theta = start.theta
+    return _fixed_point(model, model.z @ factor, factor, start.theta, without)
+
+
+def _fixed_point(
+    model: MeanModel, whitened: FloatArray, factor: FloatArray, theta: FloatArray, without: frozenset[str]
+) -> tuple[FloatArray, FloatArray]:
     weights = np.ones(model.n_rows)
     for round_number in range(_ALTERNATIONS):
         fresh = _reweigh(whitened - theta @ factor, without)
