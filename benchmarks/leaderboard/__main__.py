@@ -14,8 +14,11 @@ import os
 from pathlib import Path
 
 from benchmarks.leaderboard.registry import jobs, known_methods
+from benchmarks.leaderboard.restore import restore
 from robula.experiments.runner import run_jobs, tidy
 
+#: The committed table.
+RESULTS = Path(__file__).parent / "results.csv"
 _FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
@@ -28,12 +31,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("leaderboard-results"), help="where finished cells are kept")
     parser.add_argument("--page", action="store_true", help="write the committed table, the docs page and its figure")
     parser.add_argument("--no-run", action="store_true", help="only use the cells that are finished")
+    parser.add_argument("--restore", action="store_true", help="take the committed results as finished cells")
     arguments = parser.parse_args()
     methods = None if arguments.methods is None else arguments.methods.split(",")
     unknown = set(methods or ()) - set(known_methods())
     if unknown:
         parser.error(f"unknown method(s) {', '.join(sorted(unknown))}; known: {', '.join(known_methods())}")
     chosen = jobs(methods, arguments.quick)
+    if arguments.restore:
+        print(f"{restore(RESULTS, arguments.out)} committed results restored to {arguments.out}")
     if not arguments.no_run:
         os.environ["XLA_FLAGS"] = _FLAGS
         # Workers compile the same samplers; the second finds the first one's work.

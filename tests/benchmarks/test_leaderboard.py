@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.leaderboard import settings
+from benchmarks.leaderboard.__main__ import RESULTS
 from benchmarks.leaderboard.checks import all_checks
 from benchmarks.leaderboard.page import text, write_all
 from benchmarks.leaderboard.registry import jobs, known_methods
 from benchmarks.leaderboard.regression import make_problem, pareto_k, starting_points
+from benchmarks.leaderboard.restore import restore
 from benchmarks.leaderboard.scores import information_bound, posterior_scores
 from benchmarks.leaderboard.tables import as_table, cells, usable, winners
 
@@ -175,3 +177,9 @@ def test_page_figure_and_table(tmp_path):
     assert (tmp_path / "docs" / "images" / "leaderboard.png").stat().st_size > 10_000
     assert (tmp_path / "benchmarks" / "leaderboard" / "results.csv").read_text().startswith("kind,dataset,attack")
     assert text(as_table(rows)) == page
+
+
+def test_committed_results_are_taken_as_finished_cells(tmp_path):
+    lines = RESULTS.read_text().splitlines()[1:]
+    assert restore(RESULTS, tmp_path) == len(lines) == len(list(tmp_path.glob("*.json")))
+    assert restore(RESULTS, tmp_path) == 0
