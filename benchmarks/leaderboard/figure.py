@@ -46,4 +46,4 @@ def draw(table: pd.DataFrame, path: Path) -> None:
             axis.set_yticks(range(len(methods)), [name.replace("_", " ") for name in methods], fontsize=8)
     figure.colorbar(image, ax=axes, shrink=0.5, label="W2 to the clean posterior, in its widths")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, bbox_inches="tight", dpi=110)

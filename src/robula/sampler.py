@@ -138,7 +138,10 @@ def sample(
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
     chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
-    refresh_every = "auto" if refresh_every == "auto" else check_count(refresh_every, "refresh_every", 1)
+    if isinstance(refresh_every, str):
+        check_name(refresh_every, "refresh_every", ("auto",))
+    else:
+        refresh_every = check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else _check_start(start, chains, model.dim)

@@ -66,3 +66,10 @@ def test_models_can_be_copied_and_pickled():
         for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
             theta = np.full(model.dim, 0.3)
             np.testing.assert_array_equal(twin.log_likelihood(theta), model.log_likelihood(theta))
+
+
+def test_rows_without_noise_are_refused_with_what_to_do():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    model = robula.LinearModel(X, np.zeros(60), noise_scale="estimate", prior=robula.NormalPrior(0.0, 1.0))
+    with pytest.raises(robula.InputError, match="noise_scale= as a number"):
+        robula.sample(model, contamination=0.2, draws=5)

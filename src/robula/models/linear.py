@@ -61,7 +61,7 @@ class LinearModel(GeneralizedLinearModel):
         prior: Prior | None = None,
         intercept: bool = False,
     ) -> None:
-        self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation")
+        self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation (or 'estimate')")
         super().__init__(X, prior, intercept)
         refuse_misaligned(X, y)
         self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))

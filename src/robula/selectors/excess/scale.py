@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from robula._types import FloatArray
+from robula.exceptions import InputError
 from robula.models.linear_scale import UnknownScaleLinearModel
 from robula.models.mode import weighted_mode
 from robula.selectors.excess.counts import BINS, EDGES, FAR, clean_count
@@ -54,6 +55,11 @@ def unknown_scale_weights(
         weights, coefficients = regression_weights(known, replace(start, theta=theta[:-1]), without)
         squares = (model.y - model.design @ coefficients) ** 2
         variance = float(weights @ squares) / max(float(weights.sum()) - len(coefficients), 1.0)
+        if not variance > 0.0:
+            raise InputError(
+                "the trusted rows have no noise: the model fits them exactly, so its scale cannot be estimated. "
+                "Pass noise_scale= as a number."
+            )
         change = 0.5 * math.log(variance) - theta[-1]
         theta = np.append(coefficients, theta[-1] + change)
         if abs(change) < 1e-3:
