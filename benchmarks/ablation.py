@@ -26,7 +26,8 @@ MEANING = {
     "nothing": "the whole rule",
     "start": "robust start: plain mode of the rows that are not flagged instead",
     "flags": "rows flagged by their features",
-    "direction": "groups along the direction in which the scores vary most",
+    "direction": "groups along the directions in which the scores vary most",
+    "likeness": "groups of rows that are like the removed ones",
     "repeats": "repeated values of the response",
     "windows": "pairs and fours of bins",
 }

@@ -241,7 +241,7 @@ def test_contamination_path_is_flat_once_the_bad_rows_are_out():
 
 def test_estimating_runs_the_rule_with_the_default_budget():
     """The leaderboard relies on it: the same draws as with contamination=0.2, and the share that was found."""
-    problem = robula.simulate.contaminated_regression("paper", n_clean=300, dim=5, contamination=0.1, seed=3)
+    problem = robula.simulate.contaminated_regression("paper", n_clean=1000, dim=5, contamination=0.1, seed=3)
     stated = robula.sample(problem.model, contamination=0.2, draws=20, seed=1)
     estimated = robula.sample(problem.model, contamination="estimate", draws=20, seed=1)
     np.testing.assert_array_equal(estimated.draws, stated.draws)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr
 
-from robula._types import FloatArray, IntArray
+from robula._types import BoolArray, FloatArray, IntArray
 
 #: Bins of width 1/2 on [-4, 4] and two tails.
 EDGES: FloatArray = np.concatenate([[-np.inf], np.arange(-4.0, 4.01, 0.5), [np.inf]])
@@ -31,7 +31,7 @@ _IN_REGION: FloatArray = np.array(
 _REGION_PROBABILITIES: FloatArray = _IN_REGION @ PROBABILITIES
 #: Neighbouring bins are tested alone, in pairs and in fours: an excess may be spread thin.
 WINDOWS = (1, 2, 4)
-#: With a clean share below this the gate is no longer needed: every bin above its expectation is cut.
+#: With a clean share below this the gate is no longer needed.
 _MINORITY = 0.6
 
 
@@ -76,10 +76,18 @@ def excess_factors(counts: FloatArray, gate: float, windows: tuple[int, ...] = W
     if not over.any():
         return None
     if clean < _MINORITY * counts.sum():
-        expected = clean_count(counts, 1.0) * PROBABILITIES
-        over = counts > expected + 0.5 * np.sqrt(expected)
-    ratio = np.minimum(1.0, expected / np.maximum(counts, 1e-300))
-    return np.where(over, ratio, 1.0)
+        return ungated_factors(counts)
+    return _ratios(expected, counts, over)
+
+
+def ungated_factors(counts: FloatArray) -> FloatArray:
+    """Factors (BINS,) for a group that is known to hold bad rows: every bin above its expectation is cut."""
+    expected = clean_count(counts, 1.0) * PROBABILITIES
+    return _ratios(expected, counts, counts > expected + 0.5 * np.sqrt(expected))
+
+
+def _ratios(expected: FloatArray, counts: FloatArray, over: BoolArray) -> FloatArray:
+    return np.where(over, np.minimum(1.0, expected / np.maximum(counts, 1e-300)), 1.0)
 
 
 def remove_excess(

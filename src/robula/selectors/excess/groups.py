@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.selectors.excess.counts import quantile_groups
 from robula.selectors.principal import column_scales
 
+_DIRECTIONS = 3
 _DIRECTION_LEVELS = (0.5, 0.8, 0.93)
 #: Rows this many quartile ranges beyond the median distance are far from all others.
 _FAR_RANGES = 6.0
@@ -49,18 +52,20 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
     return np.asarray(weights < 0.5)
 
 
-def score_direction(whitened: FloatArray, z: FloatArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Group rows by how far out they are along the direction in which the scores z x vary most.
+def score_directions(whitened: FloatArray, z: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Group rows by how far out they are along the directions in which the scores z x vary most.
 
-    Returns
-    -------
+    Yields
+    ------
     groups : ndarray of int, shape (n,)
-        By |t|, t the projection of the row on the top eigenvector of sum w z^2 x x', the row's own term left out.
+        By |t|, t the projection of the row on a leading eigenvector of sum w z^2 x x', the row's own term left out.
     side : ndarray, shape (n,)
         Sign of t. Rows that pull along the direction have residuals of one sign times ``side``.
     """
     energy = z**2 * weights
     values, vectors = np.linalg.eigh((whitened.T * energy) @ whitened)
     leverage = (whitened**2).sum(axis=1)
-    projection = (whitened @ vectors[:, -1]) * (1.0 - energy * leverage / max(values[-1], 1e-300))
-    return quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)
+    others = 1.0 - energy * leverage / max(values[-1], 1e-300)
+    for direction in vectors.T[: -_DIRECTIONS - 1 : -1]:
+        projection = (whitened @ direction) * others
+        yield quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)

@@ -7,17 +7,19 @@ import numpy as np
 from robula._types import BoolArray, FloatArray
 from robula.models.mode import weighted_mode, weighted_precision
 from robula.selectors.excess.counts import clean_count, remove_excess
-from robula.selectors.excess.groups import flag_rows, score_direction
+from robula.selectors.excess.groups import flag_rows, score_directions
+from robula.selectors.excess.likeness import remove_alike
 from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
 from robula.selectors.excess.start import RobustStart, response_start
 
-#: Standard deviations beyond which a count is no longer chance: one group, and the group of a chosen direction.
+#: Standard deviations beyond which a count is no longer chance.
 _GATE = 3.7
-_DIRECTION_GATE = 4.5
 _GROUP_TEST = 4.0
 #: A flagged group in which fewer rows than this share can be clean is dropped. Correlated or heavy-tailed features flag
 #: many good rows beside the bad ones, and dropping these would make the posterior too wide.
 _MAJORITY = 0.5
+#: An excess that shrinks below this share of itself in the fit without it was chance.
+_CONFIRMED = 0.2
 _ALTERNATIONS = 15
 _SWEEPS = 2
 
@@ -43,9 +45,13 @@ def regression_weights(
     weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, _GATE, windows))
     for round_number in range(_ALTERNATIONS):
         theta = weighted_mode(model, weights, theta)
-        fresh = _reweigh(model, theta, weights, flagged, without, windows)
+        fresh, base = _reweigh(model, theta, weights, flagged, without, windows)
+        removed = float((base - fresh).sum())
+        if round_number > 0 and removed < _CONFIRMED * float((base - weights).sum()):
+            # Bad rows stand out more once they are left out of the fit. These do not, so chance chose their group.
+            without |= {"direction", "likeness"}
         # Damping ends cycles between two sets of rows.
-        fresh = fresh if round_number < 2 else 0.5 * (weights + fresh)
+        fresh = fresh if round_number < 2 or removed == 0.0 else 0.5 * (weights + fresh)
         change = float(np.abs(fresh - weights).sum())
         weights = fresh
         if change < 0.5:
@@ -60,8 +66,8 @@ def _reweigh(
     flagged: BoolArray,
     without: frozenset[str],
     windows: tuple[int, ...],
-) -> FloatArray:
-    """Weights (n,) at the mode theta of the rows weighted by ``previous``."""
+) -> tuple[FloatArray, FloatArray]:
+    """Weights (n,) at the mode theta of the rows weighted by ``previous``, and before any excess was counted."""
     factor = np.linalg.cholesky(np.linalg.inv(weighted_precision(model, previous, theta)))
     whitened = np.sqrt(model.row_curvature(theta))[:, None] * (model.design @ factor)
     leverage = (whitened**2).sum(axis=1)
@@ -69,23 +75,34 @@ def _reweigh(
     scale = np.sqrt(np.maximum(1.0 + leverage * (1.0 - 2.0 * previous), 0.05))
     z = residuals(model, theta) / scale
     shares, near = bin_shares(model, theta, scale)
-    base = near * _without_repeats(model, theta, without)
+    unrepeated = _without_repeats(model, theta, without)
+    base = near * unrepeated
     one_group = np.zeros(model.n_rows, dtype=np.intp)
+    # Repeated values and groups dropped as a whole are settled: the good rows nearest to them in x are not like them.
+    unsettled = unrepeated > 0.5
     if flagged.any() and _disagrees(z[flagged]):
         weights = remove_excess(shares, base, flagged.astype(np.intp), _GATE, windows)
         if clean_count(shares[flagged].sum(axis=0), 0.0) < _MAJORITY * flagged.sum():
             weights[flagged] = 0.0
+            unsettled &= ~flagged
     else:
         weights = remove_excess(shares, base, one_group, _GATE, windows)
+    # A direction is chosen among d by the data, so chance reaches further there.
+    rows, dim = whitened.shape
+    direction_gate = _GATE / max(1.0 - dim / rows, 0.5)
     for _ in range(_SWEEPS):
         before = weights
         if "direction" not in without:
-            groups, side = score_direction(whitened, np.clip(z, -8.0, 8.0), weights)
-            mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
-            weights = remove_excess(mirrored, weights, groups, _DIRECTION_GATE, windows)
+            for groups, side in score_directions(whitened, np.clip(z, -8.0, 8.0), weights):
+                mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
+                weights = remove_excess(mirrored, weights, groups, direction_gate, windows)
+        if "likeness" not in without:
+            parts = (values[unsettled] for values in (shares, base, weights, whitened, previous))
+            weights = weights.copy()
+            weights[unsettled] = remove_alike(*parts)
         if (before - weights).sum() < 1.0:
             break
-    return weights
+    return weights, base
 
 
 def _without_repeats(model: ResponseModel, theta: FloatArray, without: frozenset[str]) -> FloatArray:
