@@ -25,7 +25,8 @@ class Candidate(NamedTuple):
     name : str
         Which rows it began from, and the scale of the residuals it looks at.
     clean_rows : float
-        How many rows of the model the data can contain if this candidate is right; the largest wins.
+        How many rows of the model the data can contain if this candidate is right; the largest wins. For labels,
+        which are not counted, the log evidence.
     """
 
     name: str
