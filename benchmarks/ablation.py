@@ -28,6 +28,7 @@ MEANING = {
     "flags": "rows flagged by their features",
     "direction": "groups along the directions in which the scores vary most",
     "likeness": "groups of rows that are like the removed ones",
+    "lean": "groups along the directions to which residuals of one size lean",
     "repeats": "repeated values of the response",
     "windows": "pairs and fours of bins",
 }

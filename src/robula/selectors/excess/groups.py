@@ -12,6 +12,9 @@ from robula.selectors.principal import column_scales
 
 _DIRECTIONS = 3
 _DIRECTION_LEVELS = (0.5, 0.8, 0.93)
+#: Ranges of |z| in which rows may lean to one side, and the share of rows too close to the middle to have a side.
+_LEAN_RANGES = tuple((low, low + width) for width in (0.5, 1.0, 2.0) for low in np.arange(0.0, 3.1 - width, 0.5))
+_LEAN_LEVELS = (0.3,)
 #: Rows this many quartile ranges beyond the median distance are far from all others.
 _FAR_RANGES = 6.0
 #: The largest eigenvalue may exceed the edge of a clean sample's spectrum by this factor.
@@ -69,3 +72,31 @@ def score_directions(whitened: FloatArray, z: FloatArray, weights: FloatArray) -
     for direction in vectors.T[: -_DIRECTIONS - 1 : -1]:
         projection = (whitened @ direction) * others
         yield quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)
+
+
+def leaning_directions(
+    whitened: FloatArray, z: FloatArray, weights: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Group rows along the directions to which the rows with residuals of one size lean, positive against negative.
+
+    Under the model x knows nothing of z, so sum sgn(z) x over the rows of a range of |z| is a random walk. Bad rows of
+    ordinary size that all pull one way stand out in their range, though not in the variance of the scores.
+
+    Yields
+    ------
+    groups, side : as in ``score_directions``
+    """
+    rows, dim = whitened.shape
+    leverage = (whitened**2).sum(axis=1)
+    size = np.abs(z)
+    found = []
+    for low, high in _LEAN_RANGES:
+        signs = np.where((size >= low) & (size < high), np.sign(z) * weights, 0.0)
+        lean = signs @ whitened
+        energy = max(float(signs @ signs), 1e-300)
+        # Squared length less its mean, over its standard deviation, for rows of squared length d / n each.
+        excess = (lean @ lean - signs**2 @ leverage) / (energy * np.sqrt(2.0 * dim) / rows)
+        found.append((float(excess), lean, signs))
+    for _, lean, signs in sorted(found, key=lambda one: -one[0])[:_DIRECTIONS]:
+        projection = whitened @ lean - signs * leverage
+        yield quantile_groups(np.abs(projection), _LEAN_LEVELS), np.where(projection < 0, -1.0, 1.0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from robula._types import BoolArray, FloatArray
+from robula._types import BoolArray, FloatArray, IntArray
 from robula.models.mode import weighted_mode, weighted_precision
 from robula.selectors.excess.counts import clean_count, remove_excess
-from robula.selectors.excess.groups import flag_rows, score_directions
+from robula.selectors.excess.groups import flag_rows, leaning_directions, score_directions
 from robula.selectors.excess.likeness import remove_alike
 from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
 from robula.selectors.excess.start import RobustStart, response_start
@@ -49,7 +51,7 @@ def regression_weights(
         removed = float((base - fresh).sum())
         if round_number > 0 and removed < _CONFIRMED * float((base - weights).sum()):
             # Bad rows stand out more once they are left out of the fit. These do not, so chance chose their group.
-            without |= {"direction", "likeness"}
+            without |= {"direction", "likeness", "lean"}
         # Damping ends cycles between two sets of rows.
         fresh = fresh if round_number < 2 or removed == 0.0 else 0.5 * (weights + fresh)
         change = float(np.abs(fresh - weights).sum())
@@ -87,20 +89,29 @@ def _reweigh(
             unsettled &= ~flagged
     else:
         weights = remove_excess(shares, base, one_group, _GATE, windows)
-    # A direction is chosen among d by the data, so chance reaches further there.
+    # A direction is chosen by the data, among d and from residuals that the fit made orthogonal to x: chance reaches
+    # further there. The power keeps the share of clean data sets that lose rows at a few per cent up to d = n / 10.
     rows, dim = whitened.shape
-    direction_gate = _GATE / max(1.0 - dim / rows, 0.5)
+    direction_gate = _GATE / max(1.0 - dim / rows, 0.5) ** 4
+
+    def along(directions: Iterable[tuple[IntArray, FloatArray]], weights: FloatArray) -> FloatArray:
+        for groups, side in directions:
+            mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
+            weights = remove_excess(mirrored, weights, groups, direction_gate, windows)
+        return weights
+
+    clipped = np.clip(z, -8.0, 8.0)
     for _ in range(_SWEEPS):
         before = weights
         if "direction" not in without:
-            for groups, side in score_directions(whitened, np.clip(z, -8.0, 8.0), weights):
-                mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
-                weights = remove_excess(mirrored, weights, groups, direction_gate, windows)
+            weights = along(score_directions(whitened, clipped, weights), weights)
         if "likeness" not in without:
             parts = (values[unsettled] for values in (shares, base, weights, whitened, previous))
             weights = weights.copy()
             weights[unsettled] = remove_alike(*parts)
         if (before - weights).sum() < 1.0:
+            if "lean" not in without:
+                weights = along(leaning_directions(whitened, clipped, weights), weights)
             break
     return weights, base
 
