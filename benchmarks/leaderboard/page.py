@@ -12,6 +12,7 @@ import pandas as pd
 from benchmarks.leaderboard import settings
 from benchmarks.leaderboard.checks import Check, all_checks
 from benchmarks.leaderboard.figure import draw
+from benchmarks.leaderboard.reasons import not_halved
 from benchmarks.leaderboard.scores import information_bound
 from benchmarks.leaderboard.tables import (
     CELL,
@@ -60,6 +61,7 @@ def text(table: pd.DataFrame) -> str:
             "## Linear regression\n",
             _summary(regression),
             _winners(regression),
+            _not_halved(regression),
             _by_attack(regression),
             _detection(regression),
             _floors(regression),
@@ -92,9 +94,9 @@ def _head(table: pd.DataFrame) -> str:
     return f"""# Leaderboard
 
 Written by `python -m benchmarks.leaderboard --page` from {int(finished.sum())} runs; every run is a line of
-[results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows; {len(settings.SEEDS)} seeds a cell are planned
+[results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows; {len(settings.SEEDS)} seeds a cell
 ({len(settings.CLEAN_SEEDS)} without bad rows, {settings.SPLITS} splits of each data set). A run goes seed by seed and may be stopped; a cell is the mean of
-the seeds it has. Runs so far: {_counts(table[finished])}. All methods know the noise scale, and those that ask for a contamination are told
+the seeds it has. Runs: {_counts(table[finished])}. All methods know the noise scale, and those that ask for a contamination are told
 {settings.DECLARED}, in every cell. The attacks are `robula.simulate.attacks`; without bad rows they are one problem, "none".
 
 - Bias, spread and W2 are distances to the exact posterior of the clean rows, in its widths (`robula.metrics`).
@@ -104,8 +106,8 @@ the seeds it has. Runs so far: {_counts(table[finished])}. All methods know the 
 - NUTS methods run in NumPyro, in coordinates made round by their own mode's curvature, from the highest mode that three starts
   lead to. That helps them: a user's run may end in a worse one. For the Gaussian likelihood d equivalent rows (QR) replace the n.
 - For "subtractive" the clean posterior is that of the rows before the removal, and the oracle has them.
-- `contamination="estimate"` runs the rule with the same budget of 0.2, so its draws are those of `contamination=0.2` bit for bit (a test says
-  so) and it has no lines of its own unless it was run.
+- `contamination="estimate"` runs the rule with the same budget of 0.2, so its draws are those of `contamination=0.2` bit for bit: a test says
+  so, and so do its own runs.
 - A run whose sampling floor is above {MOST_FLOOR} widths wins no cell: the paper's chains at d = 200 have a dozen effective draws.
 - Seconds are of one core of a busy machine, compilation included where a run happened to be a worker's first: an order of magnitude.
 
@@ -194,6 +196,12 @@ def _winners(table: pd.DataFrame) -> str:
         + "\n"
         + _markdown(["attack", "d", *(f"eps = {e:g}" for e in epsilons)], rows)
     )
+
+
+def _not_halved(table: pd.DataFrame) -> str:
+    lines = not_halved(table)
+    head = "### Where W2 is more than half the best rival's\n\nCells of the recommended method, the median ratio, and why.\n\n"
+    return head + _markdown(["attack", "cells", "ratio", "reason"], lines) if lines else ""
 
 
 def _by_attack(table: pd.DataFrame) -> str:

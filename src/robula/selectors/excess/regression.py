@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,33 +90,50 @@ def _reweigh(
             unsettled &= ~flagged
     else:
         weights = remove_excess(shares, base, one_group, _GATE, windows)
+    fit = _Fit(whitened, np.clip(z, -8.0, 8.0), shares, base, previous)
+    return _search_groups(fit, weights, unsettled, without, windows), base
+
+
+class _Fit(NamedTuple):
+    """The rows as a fit sees them: features (n, d), residuals (n,), shares (n, BINS), weights (n,) before and in it."""
+
+    whitened: FloatArray
+    z: FloatArray
+    shares: FloatArray
+    base: FloatArray
+    fitted: FloatArray
+
+
+def _search_groups(
+    fit: _Fit, weights: FloatArray, unsettled: BoolArray, without: frozenset[str], windows: tuple[int, ...]
+) -> FloatArray:
+    """Remove from the weights (n,) what is in excess along directions, and among rows like the removed ones."""
     # A direction is chosen by the data, among d and from residuals that the fit made orthogonal to x: chance reaches
     # further there. The power keeps the share of clean data sets that lose rows at a few per cent up to d = n / 10.
-    rows, dim = whitened.shape
-    direction_gate = _GATE / max(1.0 - dim / rows, 0.5) ** 4
+    rows, dim = fit.whitened.shape
+    gate = _GATE / max(1.0 - dim / rows, 0.5) ** 4
 
     def along(directions: Iterable[tuple[IntArray, FloatArray]], weights: FloatArray) -> FloatArray:
         for groups, side in directions:
-            mirrored = np.where(side[:, None] < 0, shares[:, ::-1], shares)
-            weights = remove_excess(mirrored, weights, groups, direction_gate, windows)
+            mirrored = np.where(side[:, None] < 0, fit.shares[:, ::-1], fit.shares)
+            weights = remove_excess(mirrored, weights, groups, gate, windows)
         return weights
 
-    clipped = np.clip(z, -8.0, 8.0)
     for _ in range(_SWEEPS):
         before = weights
         if "direction" not in without:
-            weights = along(score_directions(whitened, clipped, weights), weights)
+            weights = along(score_directions(fit.whitened, fit.z, weights), weights)
         if "likeness" not in without:
-            parts = (values[unsettled] for values in (shares, base, weights, whitened, previous))
+            open_rows = (fit.shares, fit.base, weights, fit.whitened, fit.fitted)
             weights = weights.copy()
-            weights[unsettled] = remove_alike(*parts)
+            weights[unsettled] = remove_alike(*(values[unsettled] for values in open_rows))
         if (before - weights).sum() < 1.0:
             # Added rows make residuals larger on the whole. Where they are too small rows were hidden, and the edge of
             # the hole would pass for an excess.
-            if "lean" not in without and float(base @ (clipped**2 - 1.0)) > 0.0:
-                weights = along(leaning_directions(whitened, clipped, weights), weights)
+            if "lean" not in without and float(fit.base @ (fit.z**2 - 1.0)) > 0.0:
+                weights = along(leaning_directions(fit.whitened, fit.z, weights), weights)
             break
-    return weights, base
+    return weights
 
 
 def _without_repeats(model: ResponseModel, theta: FloatArray, without: frozenset[str]) -> FloatArray:
