@@ -50,7 +50,8 @@ def regression_weights(
         theta = weighted_mode(model, weights, theta)
         fresh, base = _reweigh(model, theta, weights, flagged, without, windows)
         removed = float((base - fresh).sum())
-        if round_number > 0 and removed < _CONFIRMED * float((base - weights).sum()):
+        unconfirmed = removed < _CONFIRMED * float((base - weights).sum())
+        if round_number > 0 and unconfirmed and "confirmation" not in without:
             # Bad rows stand out more once they are left out of the fit. These do not, so chance chose their group.
             without |= {"direction", "likeness", "lean"}
         # Damping ends cycles between two sets of rows.

@@ -29,7 +29,7 @@ from robula.selectors.spectral import SpectralFilter
 #: Contamination assumed where none is given; it limits how many rows may be flagged and which flip rates are tried.
 DEFAULT_BUDGET = 0.2
 #: The parts of the rule that ``without`` can switch off.
-PARTS = ("start", "flags", "direction", "likeness", "lean", "repeats", "windows")
+PARTS = ("start", "flags", "direction", "likeness", "lean", "confirmation", "repeats", "windows")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ExcessSelector(Selector):
     ----------
     without : tuple of str, optional
         Parts to leave out, for the ablation table (docs/ablation.md): "start", "flags", "direction",
-        "likeness", "lean", "repeats", "windows".
+        "likeness", "lean", "confirmation", "repeats", "windows".
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
