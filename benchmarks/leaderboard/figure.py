@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.leaderboard import settings
+from benchmarks.leaderboard.tables import MOST_FLOOR
 
 _ORDER = (*settings.OURS, *(name for name in settings.REGRESSION_RIVALS if name != "pareto_k"))
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:
-    """Draw W2 in posterior widths of every cell; white is at most 0.3, dark 30 and more."""
+    """Draw W2 in posterior widths of every cell; white is at most 0.3, dark 30 and more, blank too few draws to tell."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
@@ -32,7 +33,8 @@ def draw(table: pd.DataFrame, path: Path) -> None:
     for row, dim in enumerate(dims):
         for column, epsilon in enumerate(epsilons):
             cell = table[(table["dim"] == dim) & (table["epsilon"] == epsilon)]
-            values = cell.pivot(index="method", columns="attack", values="net").reindex(index=methods, columns=attacks)
+            told = cell.assign(net=cell["net"].where(cell["w2_floor"] <= MOST_FLOOR))
+            values = told.pivot(index="method", columns="attack", values="net").reindex(index=methods, columns=attacks)
             axis = axes[row, column]
             image = axis.imshow(np.maximum(values.to_numpy(dtype=float), 1e-3), norm=norm, cmap="YlOrRd", aspect="auto")
             for (i, j), value in np.ndenumerate(values.to_numpy(dtype=float)):

@@ -108,7 +108,7 @@ the seeds it has. Runs: {_counts(table[finished])}. All methods know the noise s
 - For "subtractive" the clean posterior is that of the rows before the removal, and the oracle has them.
 - `contamination="estimate"` runs the rule with the same budget of 0.2, so its draws are those of `contamination=0.2` bit for bit: a test says
   so, and so do its own runs.
-- A run whose sampling floor is above {MOST_FLOOR} widths wins no cell: the paper's chains at d = 200 have a dozen effective draws.
+- A run whose sampling floor is above {MOST_FLOOR} widths wins no cell and is blank in the picture: the paper's chains at d = 200 have a dozen effective draws.
 - Seconds are of one core of a busy machine, compilation included where a run happened to be a worker's first: an order of magnitude.
 
 ![W2 of every method under every attack](images/leaderboard.png)

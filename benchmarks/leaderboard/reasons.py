@@ -15,8 +15,8 @@ _REASONS = {
     "common_gradient": "at d = 200 every method is near the clean posterior; at d = 5 few bad rows are among many good ones",
     "two_clusters": "at d = 200 a tenth of the rows at four standard deviations is below the noise of the covariance",
     "subtractive": "nothing was added that could be removed; no method here finds hidden rows",
-    "sentinel_response": "both are within sampling noise of the clean posterior",
-    "zero_response": "one run in 36 lost good rows by chance",
+    "sentinel_response": "both are within sampling noise of the clean posterior (at d = 20 one clean data set lost rows by chance)",
+    "zero_response": "at d = 20 one of three clean data sets lost good rows by chance",
     "adaptive": "the attacker knows theta; below a fifth of the rows the bad ones do not stand out",
 }
 
