@@ -21,7 +21,8 @@ _STEPS = 50
 def own_probability(model: LogisticModel, theta: FloatArray) -> FloatArray:
     """Probability (n,) that the model gives to each row's own label; never quite zero."""
     eta = model.predictor(theta)
-    return np.maximum(expit(np.where(model.y > 0.5, eta, -eta)), 1e-300)
+    probability: FloatArray = expit(np.where(model.y > 0.5, eta, -eta))
+    return np.maximum(probability, 1e-300)
 
 
 def mixed_probability(own: FloatArray, rate: float | FloatArray) -> FloatArray:
