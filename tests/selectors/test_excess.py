@@ -113,6 +113,28 @@ def test_units_of_the_response_do_not_matter():
     np.testing.assert_allclose(weights_of(scaled), weights_of(flat), atol=1e-6)
 
 
+def test_columns_in_very_different_units_are_no_reason_to_lose_rows():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(1000), rng.lognormal(11, 1, 1000), 0.01 * rng.standard_normal(1000)])
+    y = 1.0 + X[:, 1] / 1e5 + 100.0 * X[:, 2] + rng.standard_normal(1000)
+    assert weights_of(robula.LinearModel(X, y, noise_scale=1.0)).sum() > 990.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_many_columns_as_rows_under_a_flat_prior(seed):
+    rng = np.random.default_rng(seed)
+    model = robula.LinearModel(rng.standard_normal((10, 10)), rng.standard_normal(10), noise_scale=1.0)
+    assert np.isfinite(weights_of(model)).all()
+
+
+def test_rows_that_the_model_cannot_have_made_are_all_kept_with_a_warning():
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    model = robula.LinearModel(X, np.full(50, 1000.0), noise_scale=1.0, prior=PRIOR)
+    with pytest.warns(robula.BreakdownWarning, match="noise scale"):
+        prepared = robula.ExcessSelector().prepared(model, 0.2)
+    np.testing.assert_allclose(prepared.mode, model.gaussian_posterior().mean, rtol=1e-6)
+
+
 @pytest.mark.parametrize("attack", ["paper", "leverage_cluster", "stealth_shift", "heavy_tails", "zero_response"])
 def test_regression_under_attack_stays_within_a_width(attack):
     problem = robula.simulate.contaminated_regression(attack, n_clean=1000, dim=20, contamination=0.1, seed=2024)

@@ -62,7 +62,7 @@ def test_climbing_never_makes_an_explanation_worse():
 def test_flips_of_the_surest_labels_are_explained_by_doubt(seed):
     model, flipped = labels(seed, "surest")
     prepared = robula.ExcessSelector().prepared(model, 0.2)
-    assert prepared.start.name == "flip rates by doubt"
+    assert prepared.start.name.startswith("flip rates by doubt")
     assert prepared.selection.weights[flipped].mean() < 0.1
     assert prepared.selection.weights[~flipped].mean() > 0.8
     assert np.abs(prepared.mode - THETA).max() < 0.5
@@ -85,9 +85,24 @@ def test_the_budget_limits_the_rates():
     assert prepared.estimated_contamination.share <= 0.05
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_true_share_is_budget_enough(seed):
+    model, _ = labels(seed, "surest", 0.05, n=1501)
+    prepared = robula.ExcessSelector().prepared(model, 0.05)
+    assert prepared.start.name.startswith("flip rates by doubt")
+
+
+@pytest.mark.parametrize("kind", ["random", "surest"])
+def test_units_of_the_features_do_not_matter(kind):
+    model, _ = labels(0, kind)
+    scaled = robula.LogisticModel(model.design * 1e6, model.y, prior=robula.NormalPrior(0.0, 1e-12))
+    first, second = (robula.ExcessSelector().prepared(one, 0.2).selection.weights for one in (model, scaled))
+    np.testing.assert_allclose(second, first, atol=1e-5)
+
+
 def test_many_coefficients_do_not_invent_flips():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((600, 100))
     y = (rng.random(600) < expit(X @ (2.0 * rng.standard_normal(100) / 10.0))).astype(float)
     start = robula.robust_start(robula.LogisticModel(X, y, prior=PRIOR), 0.2)
-    assert start.name != "flip rates by doubt"
+    assert not start.name.startswith("flip rates by doubt")

@@ -9,7 +9,7 @@ import numpy as np
 from robula._types import FloatArray
 from robula.langevin.centre import RobustCentre
 from robula.models.base import Model
-from robula.models.mode import weighted_precision
+from robula.models.mode import inverse_factor, weighted_precision
 from robula.selectors.base import Selector
 
 
@@ -28,7 +28,7 @@ def draw_start(
     """
     if selector.centre is not None and variance is None:
         weights = selector.select_rows(model, centre.theta, contamination).weights
-        factor = np.linalg.cholesky(np.linalg.inv(weighted_precision(model, weights, centre.theta)))
+        factor = inverse_factor(weighted_precision(model, weights, centre.theta))
         first = np.stack([centre.theta + factor @ rng.standard_normal(model.dim) for rng in rngs])
         return first, "normal, around the robust centre with the covariance of the trusted rows' posterior"
     middle = model.initial if selector.centre is None else centre.theta

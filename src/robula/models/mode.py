@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from robula._types import FloatArray
 from robula.models.base import Model
@@ -46,10 +47,20 @@ def weighted_mode(model: Model, weights: FloatArray, start: FloatArray, steps: i
 
 
 def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> FloatArray:
-    """Negative Hessian (d, d) of the weighted log posterior, with a ridge at rounding level."""
+    """Negative Hessian (d, d) of the weighted log posterior, with a ridge at rounding level.
+
+    The ridge is relative to each column: columns in very different units must not be swamped by the largest.
+    """
     precision: FloatArray = model.curvature(theta, weights) + model.prior.precision(theta)
-    ridge = 1e-10 * float(np.trace(precision)) / model.dim + 1e-300
-    return precision + ridge * np.eye(model.dim)
+    scales = np.diag(precision)
+    return precision + np.diag(1e-10 * scales + 1e-24 * float(scales.max()) + 1e-300)
+
+
+def inverse_factor(precision: FloatArray) -> FloatArray:
+    """Lower triangular F (d, d) with F F' = precision^-1, without forming the inverse, which may not be definite."""
+    reversed_factor = np.linalg.cholesky(precision[::-1, ::-1])
+    factor: FloatArray = solve_triangular(reversed_factor, np.eye(len(precision)), lower=True).T[::-1, ::-1]
+    return factor
 
 
 def _log_posterior(model: Model, weights: FloatArray, theta: FloatArray) -> float:

@@ -44,10 +44,13 @@ def self_consistent(
     tolerance: float = 1e-6,
     steps: int = _STEPS,
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights (n,) and the mode (d,) of the rows so weighted, ``weigh`` giving the weights at a theta."""
+    """Weights (n,) and the mode (d,) of the rows so weighted, ``weigh`` giving the weights at a theta.
+
+    It ends when no row's linear predictor moves by more than ``tolerance``: that has no units.
+    """
     for _ in range(steps):
         moved = weighted_mode(model, weigh(theta), theta, steps=1)
-        change = float(np.abs(moved - theta).max())
+        change = float(np.abs(model.predictor(moved) - model.predictor(theta)).max())
         theta = moved
         if change < tolerance:
             break

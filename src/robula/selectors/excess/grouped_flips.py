@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from robula._types import FloatArray, IntArray
 from robula.models.logistic import LogisticModel
@@ -62,9 +61,14 @@ def climb(model: LogisticModel, theta: FloatArray) -> GroupedFlips:
     return best
 
 
+def within_budget(found: GroupedFlips, contamination: float) -> FloatArray:
+    """Rates (n,) lowered in proportion where their mean is above the contamination."""
+    return found.rates * min(1.0, contamination / max(float(found.rates.mean()), 1e-300))
+
+
 def _doubt_groups(model: LogisticModel, theta: FloatArray) -> IntArray:
-    p = expit(model.predictor(theta))
-    return quantile_groups(np.minimum(p, 1.0 - p), _DOUBT_LEVELS)
+    own = own_probability(model, theta)
+    return quantile_groups(np.minimum(own, 1.0 - own), _DOUBT_LEVELS)
 
 
 def _explain(model: LogisticModel, theta: FloatArray, groups: IntArray) -> GroupedFlips:

@@ -12,7 +12,7 @@ from robula._types import FloatArray
 from robula.selectors.excess.counts import clean_count, quantile_groups, ungated_factors
 
 _LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
-#: Fewer removed rows than this, and than this share of all, say nothing about their features.
+#: Fewer removed rows than this, or than this share of all, say nothing about their features.
 _FEWEST, _FEWEST_SHARE = 10.0, 0.01
 #: Standard errors by which likeness must predict removal.
 _EVIDENCE = 4.0

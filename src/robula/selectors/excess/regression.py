@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.models.mode import weighted_mode, weighted_precision
+from robula.models.mode import inverse_factor, weighted_mode, weighted_precision
 from robula.selectors.excess.counts import clean_count, remove_excess
 from robula.selectors.excess.groups import flag_rows, leaning_directions, score_directions
 from robula.selectors.excess.likeness import remove_alike
@@ -46,14 +46,15 @@ def regression_weights(
     base = _without_repeats(model, theta, without)
     shares, near = bin_shares(model, theta, np.ones(model.n_rows))
     weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, _GATE, windows))
+    searched = without
     for round_number in range(_ALTERNATIONS):
         theta = weighted_mode(model, weights, theta)
-        fresh, base = _reweigh(model, theta, weights, flagged, without, windows)
+        fresh, base = _reweigh(model, theta, weights, flagged, searched, windows)
         removed = float((base - fresh).sum())
         unconfirmed = removed < _CONFIRMED * float((base - weights).sum())
         if round_number > 0 and unconfirmed and "confirmation" not in without:
             # Bad rows stand out more once they are left out of the fit. These do not, so chance chose their group.
-            without |= {"direction", "likeness", "lean"}
+            searched = without | {"direction", "likeness", "lean"}
         # Damping ends cycles between two sets of rows.
         fresh = fresh if round_number < 2 or removed == 0.0 else 0.5 * (weights + fresh)
         change = float(np.abs(fresh - weights).sum())
@@ -72,7 +73,7 @@ def _reweigh(
     windows: tuple[int, ...],
 ) -> tuple[FloatArray, FloatArray]:
     """Weights (n,) at the mode theta of the rows weighted by ``previous``, and before any excess was counted."""
-    factor = np.linalg.cholesky(np.linalg.inv(weighted_precision(model, previous, theta)))
+    factor = inverse_factor(weighted_precision(model, previous, theta))
     whitened = np.sqrt(model.row_curvature(theta))[:, None] * (model.design @ factor)
     leverage = (whitened**2).sum(axis=1)
     # A residual at the mode has variance 1 - h if its row took part in the fit and 1 + h if it did not.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula._validation import check_contamination, show
-from robula.exceptions import InputError
+from robula.exceptions import BreakdownWarning, InputError
 from robula.models.base import Model
 from robula.models.linear import LinearModel
 from robula.models.linear_scale import UnknownScaleLinearModel
 from robula.models.logistic import LogisticModel
 from robula.models.mean import MeanModel
+from robula.models.mode import weighted_mode
 from robula.models.poisson import PoissonModel
 from robula.selectors.base import ContaminationEstimate, Selector
 from robula.selectors.excess.logistic import logistic_start, logistic_weights
@@ -48,8 +50,8 @@ class ExcessSelector(Selector):
     Parameters
     ----------
     without : tuple of str, optional
-        Parts to leave out, for the ablation table (docs/ablation.md): "start", "flags", "direction",
-        "likeness", "lean", "confirmation", "repeats", "windows".
+        Parts to leave out of the rule for linear and Poisson regression, for the ablation table (docs/ablation.md):
+        "start", "flags", "direction", "likeness", "lean", "confirmation", "repeats", "windows".
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
@@ -131,7 +133,14 @@ def prepare(model: Model, contamination: float, selector: ExcessSelector) -> Sel
         assert isinstance(model, LogisticModel)
         weights, theta, estimate = logistic_weights(model, start, contamination)
     if not weights.any():
+        warnings.warn(
+            "No row is likely under the model at any parameter that was tried, so none is trusted more than another "
+            "and all are kept. Check the noise scale and the units of the response.",
+            BreakdownWarning,
+            stacklevel=2,
+        )
         weights = np.ones(model.n_rows)
+        theta = weighted_mode(model, weights, theta)
     # Full trust is 1, not the largest weight: a logistic row is never fully trusted while labels may be flipped.
     selection = Selection((Part(weights),), model.dim, scales=(1.0,))
     return PreparedExcess(selection, start, theta, estimate or _counted(weights), selector)
