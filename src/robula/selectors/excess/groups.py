@@ -61,8 +61,8 @@ def score_directions(whitened: FloatArray, z: FloatArray, weights: FloatArray) -
     Yields
     ------
     groups : ndarray of int, shape (n,)
-        By |t|, t the projection of the row on a leading eigenvector of sum w z^2 x x', without the row's own part in the
-        first.
+        By |t|, t the projection of the row on a leading eigenvector of sum w z^2 x x'; the row's own part in the first
+        of them is left out.
     side : ndarray, shape (n,)
         Sign of t. Rows that pull along the direction have residuals of one sign times ``side``.
     """
