@@ -53,7 +53,7 @@ def logistic_start(model: LogisticModel, contamination: float) -> RobustStart:
         climbed = climb(model, modes[rate])
         evidence = log_evidence(model, climbed.theta, within_budget(climbed, contamination))
         found.append((Candidate(f"{_BY_DOUBT}, from {rate:g}", evidence - price), climbed.theta))
-    best, theta = max(found, key=lambda candidate: candidate[0].clean_rows)
+    best, theta = max(found, key=lambda candidate: candidate[0].score)
     nothing = np.zeros(model.n_rows, dtype=np.bool_)
     candidates = tuple(candidate for candidate, _ in found)
     return RobustStart(theta, best.name, candidates, nothing, time.perf_counter() - began)

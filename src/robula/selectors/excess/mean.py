@@ -10,7 +10,7 @@ from scipy.special import chdtr, chdtrc, ndtri
 from robula._types import FloatArray
 from robula.models.mean import MeanModel
 from robula.models.mode import weighted_mode
-from robula.selectors.excess.counts import BINS, EDGES, FAR, remove_excess
+from robula.selectors.excess.counts import BINS, EDGES, FAR, WINDOWS, remove_excess
 from robula.selectors.excess.start import Candidate, RobustStart
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.principal import top_direction
@@ -43,7 +43,7 @@ def mean_start(model: MeanModel, contamination: float, without: frozenset[str] =
         weights, theta = _fixed_point(model, whitened, factor, np.linalg.solve(factor.T, centre), without)
         ends.append(theta)
         candidates.append(Candidate(name, float(weights.sum())))
-    best = max(range(len(candidates)), key=lambda index: (candidates[index].clean_rows, -index))
+    best = max(range(len(candidates)), key=lambda index: (candidates[index].score, -index))
     nothing = np.zeros(model.n_rows, dtype=np.bool_)
     return RobustStart(ends[best], candidates[best].name, tuple(candidates), nothing, time.perf_counter() - began)
 
@@ -78,7 +78,7 @@ def _reweigh(deviations: FloatArray, without: frozenset[str]) -> FloatArray:
     variance is beyond the edge of a clean sample's spectrum, their projection on the top principal direction.
     """
     rows, dim = deviations.shape
-    windows = (1,) if "windows" in without else (1, 2, 4)
+    windows = (1,) if "windows" in without else WINDOWS
     group = np.zeros(rows, dtype=np.intp)
     squares = (deviations**2).sum(axis=1)
     shares, near = _shares(_radius_score(deviations))

@@ -9,7 +9,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.models.mode import inverse_factor, weighted_mode, weighted_precision
-from robula.selectors.excess.counts import clean_count, remove_excess
+from robula.selectors.excess.counts import WINDOWS, clean_count, remove_excess
 from robula.selectors.excess.groups import flag_rows, leaning_directions, score_directions
 from robula.selectors.excess.likeness import remove_alike
 from robula.selectors.excess.responses import ResponseModel, bin_shares, repeat_weights, residuals
@@ -40,7 +40,7 @@ def regression_weights(
     model: ResponseModel, start: RobustStart, without: frozenset[str] = frozenset()
 ) -> tuple[FloatArray, FloatArray]:
     """Row weights (n,) and the mode (d,) of the rows so weighted: a fixed point of weighting and fitting."""
-    windows = (1,) if "windows" in without else (1, 2, 4)
+    windows = (1,) if "windows" in without else WINDOWS
     theta, flagged = start.theta, start.flagged
     one_group = np.zeros(model.n_rows, dtype=np.intp)
     base = _without_repeats(model, theta, without)

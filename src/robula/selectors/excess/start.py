@@ -24,13 +24,13 @@ class Candidate(NamedTuple):
     ----------
     name : str
         Which rows it began from, and the scale of the residuals it looks at.
-    clean_rows : float
-        How many rows of the model the data can contain if this candidate is right; the largest wins. For labels,
-        which are not counted, the log evidence.
+    score : float
+        The largest wins. How many rows of the model the data can contain if this candidate is right; for labels the log
+        evidence, less what flip rates by doubt must gain.
     """
 
     name: str
-    clean_rows: float
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def response_start(model: ResponseModel, flagged: BoolArray, robust: bool = True
             shares, near = bin_shares(model, theta, unit)
             clean = clean_count(near[plain] @ shares[plain], 0.0)
             found.append((Candidate(f"{label}, {name}", clean), theta))
-    best = max(range(len(found)), key=lambda index: (found[index][0].clean_rows, -index))
+    best = max(range(len(found)), key=lambda index: (found[index][0].score, -index))
     return RobustStart(
         found[best][1],
         found[best][0].name,
