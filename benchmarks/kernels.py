@@ -20,8 +20,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import robula
-from robula.models.gaussian import GaussianPosterior
-from robula.result.arviz import effective_sample_sizes
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.result.arviz_conversion import effective_sample_sizes
 
 #: The recommended way to run: which rows, how many they stand for, and how long a selection is kept.
 SELECTOR = "excess"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import robula
-from robula.langevin.drift import RobustDrift
-from robula.langevin.robust_gradient import robust_gradient
+from robula.target.drift import RobustDrift
+from robula.target.robust_gradient import robust_gradient
 
 ROWS, INPUTS, WIDTH = 2000, 12, 64
 CHUNKS = (50, 500, 2000)

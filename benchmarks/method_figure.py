@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import robula
-from robula.selectors.excess.counts import EDGES, PROBABILITIES, clean_count
-from robula.selectors.excess.selector import PreparedExcess
+from robula.selectors.excess.excess_counts import EDGES, PROBABILITIES, clean_count
+from robula.selectors.excess.excess_selector import PreparedExcess
 
 OUT = Path(__file__).parents[1] / "docs" / "images" / "method.png"
 # Colour-blind safe (Okabe and Ito).

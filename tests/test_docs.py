@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import robula
-from robula.langevin.registry import KERNELS
+from robula.kernels.registry import KERNELS
 from robula.selectors.registry import SELECTORS
 
 ROOT = Path(__file__).parents[1]

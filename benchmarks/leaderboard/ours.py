@@ -6,7 +6,7 @@ from typing import Any
 
 import robula
 from benchmarks.leaderboard import settings
-from robula.models.base import Model
+from robula.models.model import Model
 from robula.result.posterior import Posterior
 
 

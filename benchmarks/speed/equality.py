@@ -10,8 +10,8 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.langevin import refresh
 from robula.selectors.registry import SELECTORS
+from robula.target import refresh
 
 CONTAMINATION = 0.2
 #: Chains and draws with a new selection at every step; the spectral filter takes 30 times as long as the others.

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.langevin.frozen import FrozenGradient
-from robula.langevin.ula import ULA
+from robula.kernels.ula import ULA
+from robula.target.frozen_gradient import FrozenGradient
 
 DIM, CHAINS, STEPS, ROUNDS = 50, 4, 200, 4
 

@@ -9,9 +9,9 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row, medians
-from robula.langevin.frozen import FrozenGradient
 from robula.selectors.registry import SELECTORS
 from robula.selectors.truncation import rows_to_keep
+from robula.target.frozen_gradient import FrozenGradient
 
 CHAINS = 4
 CONTAMINATION = 0.2

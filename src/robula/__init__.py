@@ -2,10 +2,10 @@
 
 from robula import datasets, metrics, simulate, theory
 from robula._version import __version__
-from robula.adapters.from_jax import from_jax
-from robula.adapters.from_numpyro import from_numpyro
-from robula.adapters.from_pymc import from_pymc
-from robula.certification import Certificate, certificate
+from robula.diagnosis.certification import Certificate, certificate
+from robula.diagnosis.sensitivity import ContaminationPath, contamination_path
+from robula.diagnosis.step_halving import step_bias
+from robula.diagnosis.verdict import Diagnosis, diagnose
 from robula.exceptions import (
     BreakdownWarning,
     DatasetUnavailableError,
@@ -19,8 +19,10 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
-from robula.langevin.step_size import StepFor
+from robula.integrations.jax_model import from_jax
+from robula.integrations.numpyro_model import from_numpyro
+from robula.integrations.pymc_model import from_pymc
+from robula.kernels import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
 from robula.models import (
     FlatPrior,
     GaussianPosterior,
@@ -33,12 +35,12 @@ from robula.models import (
     Prior,
     UnknownScaleLinearModel,
 )
-from robula.report.diagnostics import Diagnosis, diagnose
-from robula.report.page import report
-from robula.report.step_bias import StepBias
-from robula.restarts import Restarts, restarts
+from robula.reporting.report_page import report
 from robula.result import Posterior, load
-from robula.sampler import rob_ula, sample
+from robula.run.restarts import Restarts, restarts
+from robula.run.sampler import rob_ula, sample
+from robula.run.step_bias import StepBias
+from robula.run.step_size import StepFor
 from robula.selectors import (
     ExcessSelector,
     GeometricMedian,
@@ -55,8 +57,6 @@ from robula.selectors import (
     robust_start,
 )
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
-from robula.sensitivity import ContaminationPath, contamination_path
-from robula.step_halving import step_bias
 
 __all__ = [
     "BAOAB",

@@ -1,4 +1,4 @@
-"""Checks of scalar arguments and names; arrays are checked by :mod:`robula.data.arrays`.
+"""Checks of scalar arguments and names; arrays are checked by :mod:`robula.tables.arrays`.
 
 Every message says what came, what is allowed and what to do.
 """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.adapters import to_blackjax
+from robula.integrations import to_blackjax
 
 blackjax = pytest.importorskip("blackjax")
 jax = pytest.importorskip("jax")

@@ -9,9 +9,9 @@ import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
 import robula
-from robula.langevin.base import Info, State, standard_normal
-from robula.langevin.preconditioned import Scaled
-from robula.langevin.registry import KERNELS, resolve_kernel
+from robula.kernels.kernel import Info, State, standard_normal
+from robula.kernels.preconditioned import Scaled
+from robula.kernels.registry import KERNELS, resolve_kernel
 from tests.helpers import assert_variance
 
 PRECISION = 7.0

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import robula
 from robula.cli.main import app
-from robula.datasets.loaders import Dataset
+from robula.datasets.dataset_loaders import Dataset
 from robula.experiments.jobs import Job
 from robula.experiments.logistic import make_split
 from robula.experiments.page import write_page

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import robula
-from robula.report.laplace import laplace
-from robula.report.oddness import odd_columns
+from robula.models.laplace import laplace
+from robula.reporting.oddness import odd_columns
 from tests.helpers import small_models
 
 NASTY = "<script>alert(1)</script>"

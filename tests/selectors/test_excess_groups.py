@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.selectors.excess.groups import leaning_directions, score_directions
 from robula.selectors.excess.likeness import likeness_to_removed, remove_alike
+from robula.selectors.excess.row_groups import leaning_directions, score_directions
 
 ROWS, DIM = 1000, 5
 
@@ -19,7 +19,7 @@ def rng():
 
 def one_hot(z):
     """Shares of rows with residuals z, as the rule makes them for a continuous response."""
-    from robula.selectors.excess.counts import BINS, EDGES
+    from robula.selectors.excess.excess_counts import BINS, EDGES
 
     shares = np.zeros((len(z), BINS))
     shares[np.arange(len(z)), np.digitize(z, EDGES[1:-1])] = 1.0

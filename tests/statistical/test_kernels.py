@@ -7,8 +7,8 @@ import pytest
 from benchmarks.calibration import MODELS, p_values, ranks
 
 import robula
-from robula.langevin.centre import robust_centre
-from robula.langevin.nearby import largest_curvature_nearby
+from robula.target.centre_search import robust_centre
+from robula.target.nearby import largest_curvature_nearby
 
 
 def ill_conditioned(condition: float, n: int = 400, dim: int = 6) -> robula.LinearModel:

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from robula.cli.main import app
-from robula.tabular.fit import Options, fit_table
-from robula.tabular.read import read_table
+from robula.tables.read_table import read_table
+from robula.workflow.fit_table import Options, fit_table
 
 RUNNER = CliRunner()
 QUICK = ["--draws", "60", "--burn-in", "100", "--chains", "2", "--no-sensitivity"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import robula
 from robula.cli.main import app
-from robula.planning import data_constants
+from robula.workflow.plan_file import data_constants
 from tests.helpers import PAPER
 
 PLAIN = {**PAPER, "selector": "mean"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.chain.collector import HalfRowWeights
+from robula.run.collector import HalfRowWeights
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.data import design
+from robula.tables import design
 
 PRIOR = robula.NormalPrior(0.0, 1.0)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import robula
-from robula.langevin.centre import robust_centre
-from robula.langevin.large_centre import large_centre
-from robula.langevin.trusted_curvature import TrustedCurvature
+from robula.target.centre_search import robust_centre
+from robula.target.large_centre import large_centre
+from robula.target.trusted_curvature import TrustedCurvature
 
 jnp = pytest.importorskip("jax.numpy")
 

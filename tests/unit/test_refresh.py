@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.langevin.refresh import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Sharing
-from robula.langevin.robust_gradient import robust_gradient
+from robula.target.refresh import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Sharing
+from robula.target.robust_gradient import robust_gradient
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=0)
 FROZEN = {"contamination": 0.1, "selector": "recursive", "kernel": "ula"}

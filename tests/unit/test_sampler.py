@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import robula
-from robula.langevin.drift import RobustDrift
-from robula.langevin.frozen import frozen_mean
-from robula.langevin.robust_gradient import robust_gradient
+from robula.target.drift import RobustDrift
+from robula.target.frozen_gradient import frozen_mean
+from robula.target.robust_gradient import robust_gradient
 from tests.helpers import PAPER
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.report.step_bias import StepBias, measure_step_bias
+from robula.run.step_bias import StepBias, measure_step_bias
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 4)) * [1.0, 2.0, 3.0, 1.5]

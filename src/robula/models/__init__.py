@@ -1,13 +1,13 @@
 """Second stage: a model turns rows and a parameter into per-row log-likelihood gradients."""
 
-from robula.models.base import Model
-from robula.models.gaussian import GaussianPosterior
-from robula.models.linear import LinearModel
-from robula.models.linear_scale import UnknownScaleLinearModel
-from robula.models.logistic import LogisticModel
-from robula.models.mean import MeanModel
-from robula.models.poisson import PoissonModel
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.linear_model import LinearModel
+from robula.models.logistic_model import LogisticModel
+from robula.models.mean_model import MeanModel
+from robula.models.model import Model
+from robula.models.poisson_model import PoissonModel
 from robula.models.priors import FlatPrior, NormalPrior, Prior
+from robula.models.unknown_scale import UnknownScaleLinearModel
 
 __all__ = [
     "FlatPrior",

@@ -13,9 +13,9 @@ from robula._types import FloatArray
 from robula._validation import check_contamination, check_name
 from robula._warn import warn
 from robula.exceptions import BreakdownWarning
-from robula.selectors.base import RobustMean, as_points
 from robula.selectors.lai2016 import lai_ball, lai_window
 from robula.selectors.selection import Part, Selection
+from robula.selectors.selector import RobustMean, as_points
 from robula.selectors.truncation import (
     interval_means,
     rows_to_keep,

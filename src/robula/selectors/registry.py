@@ -6,14 +6,14 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show
-from robula.data.arrays import as_matrix
 from robula.exceptions import InputError
-from robula.selectors.base import RobustMean, Selector
-from robula.selectors.excess.selector import ExcessSelector
+from robula.selectors.excess.excess_selector import ExcessSelector
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.sample_mean import SampleMean
-from robula.selectors.spectral import SpectralFilter
+from robula.selectors.selector import RobustMean, Selector
+from robula.selectors.spectral_filter import SpectralFilter
+from robula.tables.arrays import as_matrix
 
 SELECTORS: dict[str, type[Selector]] = {
     "excess": ExcessSelector,

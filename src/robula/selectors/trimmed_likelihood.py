@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from robula._types import FloatArray
-from robula.models.base import Model
-from robula.selectors.base import Selector
+from robula.models.model import Model
 from robula.selectors.selection import Part, Selection
+from robula.selectors.selector import Selector
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._validation import check_name
-from robula.models.linear import LinearModel
+from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
 from robula.simulate.attacks import ATTACKS, CleanRows
 from robula.simulate.problem import Problem, check_sizes, outlier_count, shuffled

@@ -6,8 +6,8 @@ import numpy as np
 
 from robula._types import ArrayInput, BoolArray
 from robula._validation import check_contamination
-from robula.data.arrays import as_vector
 from robula.exceptions import InputError
+from robula.tables.arrays import as_vector
 
 
 def random_flips(rows: int, share: float, rng: np.random.Generator) -> BoolArray:

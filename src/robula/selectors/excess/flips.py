@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import expit
 
 from robula._types import FloatArray
-from robula.models.logistic import LogisticModel
-from robula.models.mode import weighted_mode
+from robula.models.logistic_model import LogisticModel
+from robula.models.posterior_mode import weighted_mode
 
 _STEPS = 50
 

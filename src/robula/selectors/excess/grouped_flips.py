@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._types import FloatArray, IntArray
-from robula.models.logistic import LogisticModel
-from robula.selectors.excess.counts import quantile_groups
+from robula.models.logistic_model import LogisticModel
+from robula.selectors.excess.excess_counts import quantile_groups
 from robula.selectors.excess.flips import flip_weights, mixed_probability, own_probability, self_consistent
 
 _DOUBT_LEVELS = (1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6)

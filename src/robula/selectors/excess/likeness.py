@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._types import FloatArray
-from robula.selectors.excess.counts import clean_count, quantile_groups, ungated_factors
+from robula.selectors.excess.excess_counts import clean_count, quantile_groups, ungated_factors
 
 _LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
 #: Fewer removed rows than this, or than this share of all, say nothing about their features.

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import ndtr, pdtr, pdtrc
 
 from robula._types import FloatArray
-from robula.models.linear import LinearModel
-from robula.models.poisson import PoissonModel
-from robula.selectors.excess.counts import BINS, EDGES, FAR, poisson_limit
+from robula.models.linear_model import LinearModel
+from robula.models.poisson_model import PoissonModel
+from robula.selectors.excess.excess_counts import BINS, EDGES, FAR, poisson_limit
 
 ResponseModel = LinearModel | PoissonModel
 

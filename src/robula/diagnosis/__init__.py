@@ -1,0 +1,1 @@
+"""What may be believed of a finished run."""

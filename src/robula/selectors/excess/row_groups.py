@@ -1,0 +1,103 @@
+"""Groups of rows, formed by their features, in which an excess is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from robula._types import BoolArray, FloatArray, IntArray
+from robula.selectors.excess.excess_counts import quantile_groups
+from robula.selectors.principal_direction import column_scales
+
+_DIRECTIONS = 3
+_DIRECTION_LEVELS = (0.5, 0.8, 0.93)
+#: Ranges of |z| in which rows may lean to one side, and the share of rows too close to the middle to have a side.
+_LEAN_RANGES = tuple((low, low + width) for width in (0.5, 1.0, 2.0) for low in np.arange(0.0, 3.1 - width, 0.5))
+_LEAN_LEVELS = (0.3,)
+#: Rows this many quartile ranges beyond the median distance are far from all others.
+_FAR_RANGES = 6.0
+#: The largest eigenvalue may exceed the edge of a clean sample's spectrum by this factor.
+_EDGE_SLACK = 1.15
+_ROUNDS = 50
+
+
+def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
+    """Rows of features (n, d) that stick out together: by distance, or along the direction of largest variance.
+
+    A soft spectral filter: rows lose weight in proportion to their squared projection on the top principal direction
+    until its variance is what a clean sample of this size would show, or until 2 epsilon + 0.02 of the weight is gone.
+    The flags need not be right: a flagged group that agrees with the other rows is taken back.
+    """
+    centred = features - np.median(features, axis=0)
+    # A column that is one value in most rows (a category's) cannot say who sticks out: its other rows carry a
+    # coefficient of their own, and without them nothing is left to judge them by.
+    varied = np.median(np.abs(centred), axis=0) > 0
+    if not varied.any():
+        return np.zeros(len(features), dtype=np.bool_)
+    centred = centred[:, varied]
+    rows, dim = centred.shape
+    centred /= column_scales(centred)
+    distance = np.sqrt((centred**2).sum(axis=1))
+    middle, upper = np.quantile(distance, [0.5, 0.75])
+    weights = np.where(distance > middle + _FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)
+    edge = _EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2 / max(1.0 - dim / (3.0 * rows), 0.3)
+    for _ in range(_ROUNDS):
+        total = weights.sum()
+        if rows - total > (2.0 * contamination + 0.02) * rows:
+            break
+        deviations = centred - weights @ centred / total
+        values, vectors = np.linalg.eigh((deviations.T * weights) @ deviations / total)
+        if values[-1] <= edge * np.median(values):
+            break
+        scores = np.where(weights > 0, (deviations @ vectors[:, -1]) ** 2, 0.0)
+        weights = weights * (1.0 - scores / scores.max())
+    return np.asarray(weights < 0.5)
+
+
+def score_directions(whitened: FloatArray, z: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Group rows by how far out they are along the directions in which the scores z x vary most.
+
+    Yields
+    ------
+    groups : ndarray of int, shape (n,)
+        By |t|, t the projection of the row on a leading eigenvector of sum w z^2 x x'; the row's own part in the first
+        of them is left out.
+    side : ndarray, shape (n,)
+        Sign of t. Rows that pull along the direction have residuals of one sign times ``side``.
+    """
+    energy = z**2 * weights
+    values, vectors = np.linalg.eigh((whitened.T * energy) @ whitened)
+    leverage = (whitened**2).sum(axis=1)
+    others = 1.0 - energy * leverage / max(values[-1], 1e-300)
+    for direction in vectors.T[: -_DIRECTIONS - 1 : -1]:
+        projection = (whitened @ direction) * others
+        yield quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)
+
+
+def leaning_directions(
+    whitened: FloatArray, z: FloatArray, weights: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Group rows along the directions to which the rows with residuals of one size lean, positive against negative.
+
+    Under the model x knows nothing of z, so sum sgn(z) x over the rows of a range of |z| is a random walk. Bad rows of
+    ordinary size that all pull one way stand out in their range, though not in the variance of the scores.
+
+    Yields
+    ------
+    groups, side : as in ``score_directions``
+    """
+    rows, dim = whitened.shape
+    leverage = (whitened**2).sum(axis=1)
+    size = np.abs(z)
+    found = []
+    for low, high in _LEAN_RANGES:
+        signs = np.where((size >= low) & (size < high), np.sign(z) * weights, 0.0)
+        lean = signs @ whitened
+        energy = max(float(signs @ signs), 1e-300)
+        # Squared length less its mean, over its standard deviation, for rows of squared length d / n each.
+        excess = (lean @ lean - signs**2 @ leverage) / (energy * np.sqrt(2.0 * dim) / rows)
+        found.append((float(excess), lean, signs))
+    for _, lean, signs in sorted(found, key=lambda one: -one[0])[:_DIRECTIONS]:
+        projection = whitened @ lean - signs * leverage
+        yield quantile_groups(np.abs(projection), _LEAN_LEVELS), np.where(projection < 0, -1.0, 1.0)
