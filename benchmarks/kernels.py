@@ -96,7 +96,7 @@ def run_ours(case: Case, epsilon: float, kernel: str, seed: int) -> Score | None
             seed=seed,
             progress=False,
         )
-    except robula.DivergenceError:
+    except robula.exceptions.DivergenceError:
         return None
     return score(posterior.draws, time.perf_counter() - began, case.clean)
 
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/kernels.md")
     options = parser.parse_args()
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         results = measure(options.seeds)
     text = "\n".join(
         [

@@ -20,7 +20,7 @@ def main() -> None:
     """Stealth attack, d = 5: counts against expectation, and the row weights that follow."""
     problem = robula.simulate.contaminated_regression("stealth_shift", dim=5, contamination=0.2, seed=7)
     model = problem.model
-    prepared = robula.ExcessSelector().prepared(model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     assert isinstance(prepared, PreparedExcess)
     weights = prepared.selection.weights
     z = model.y - model.predictor(prepared.mode)

@@ -15,7 +15,7 @@ from robula.datasets.dataset_loaders import load
 from robula.experiments.logistic import Split, make_split
 from robula.models.logistic_model import LogisticModel
 from robula.models.priors import NormalPrior
-from robula.selectors.registry import resolve_selector
+from robula.selectors import resolve_selector
 from robula.simulate import confident_flips, random_flips
 from robula.target.centre_search import robust_centre
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.selectors.registry import SELECTORS
+from robula.selectors import SELECTORS
 from robula.target import refresh
 
 CONTAMINATION = 0.2
@@ -59,7 +59,7 @@ def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: b
         case = f"{selector}, refresh_every={refresh_every}"
         try:
             posterior, other = _run(problem, selector, refresh_every, 10 * draws, 8)
-        except robula.DivergenceError as error:
+        except robula.exceptions.DivergenceError as error:
             yield Row(section, case, "diverged: its frozen curvature is beyond 2 / step; at step", error.step)
             continue
         moved = float(np.linalg.norm(posterior.mean - reference.mean)) / width
@@ -77,7 +77,7 @@ def _run(
     problem: robula.simulate.Problem, selector: str, refresh_every: int | str, draws: int, chains: int
 ) -> tuple[robula.Posterior, robula.metrics.Gap]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         posterior = robula.sample(
             problem.model, contamination=CONTAMINATION, selector=selector, likelihood_rows="n", kernel="ula",
             refresh_every=refresh_every, draws=draws, burn_in=200, chains=chains, seed=5, progress=False,

@@ -57,7 +57,7 @@ def _rob_ula(problem: robula.simulate.Problem, draws: int) -> tuple[np.ndarray, 
 
 def _timed(run: Callable[[], robula.Posterior]) -> tuple[np.ndarray, float, float]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         began = time.perf_counter()
         posterior = run()
         return posterior.draws, time.perf_counter() - began, 0.0

@@ -52,7 +52,7 @@ def pymc_line_with_scale(pm, X=X, Y=Y):
     return model
 
 
-def assert_same_model(ours: robula.Model, theirs: robula.Model) -> None:
+def assert_same_model(ours: robula.models.Model, theirs: robula.models.Model) -> None:
     """The same log-likelihoods, gradients and curvature at a point, and the same prior gradient."""
     theta, weights = np.array([0.3, -0.7]), RNG.uniform(size=ours.n_rows)
     for method in ("log_likelihood", "gradients"):
@@ -241,14 +241,14 @@ def _unobserved(y):
     ],
 )
 def test_what_numpyro_models_may_not_have(model, reason):
-    with pytest.raises(robula.InputError, match=reason):
+    with pytest.raises(robula.exceptions.InputError, match=reason):
         robula.from_numpyro(model, Y)
 
 
 def test_numpyro_models_that_cannot_be_called():
-    with pytest.raises(robula.InputError, match="not a NumPyro model"):
+    with pytest.raises(robula.exceptions.InputError, match="not a NumPyro model"):
         robula.from_numpyro(3.0)
-    with pytest.raises(robula.InputError, match="failed when it was called"):
+    with pytest.raises(robula.exceptions.InputError, match="failed when it was called"):
         robula.from_numpyro(line)
 
 
@@ -281,7 +281,7 @@ def test_what_pymc_models_may_not_have(pm):
             pm.Normal("y", t, 1, observed=np.ma.masked_invalid([1.0, np.nan, 2.0]))
     cases.append((missing, "imputes missing values"))
     for model, reason in cases:
-        with pytest.raises(robula.InputError, match=reason):
+        with pytest.raises(robula.exceptions.InputError, match=reason):
             robula.from_pymc(model)
-    with pytest.raises(robula.InputError, match=r"not a pymc.Model"):
+    with pytest.raises(robula.exceptions.InputError, match=r"not a pymc.Model"):
         robula.from_pymc("model")

@@ -67,7 +67,7 @@ def test_wrong_arguments_are_refused():
         (dict(model=MODEL, contamination=0.1, selector="nope"), "selector"),
         (dict(model=MODEL, contamination=0.1, likelihood_rows="nope"), "likelihood_rows"),
     ]:
-        with pytest.raises(robula.InputError, match=words):
+        with pytest.raises(robula.exceptions.InputError, match=words):
             to_blackjax(**arguments)
-    with pytest.raises(robula.InputError, match="position has shape"):
+    with pytest.raises(robula.exceptions.InputError, match="position has shape"):
         to_blackjax(MODEL, contamination=0.1).init(np.zeros(3))

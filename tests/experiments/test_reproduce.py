@@ -26,7 +26,7 @@ from robula.experiments.reproduce import reproduce
 from robula.experiments.runner import run_jobs
 from robula.experiments.scores import calibration_error, log_likelihoods
 
-pytestmark = pytest.mark.filterwarnings("ignore::robula.TruncationBiasWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.TruncationBiasWarning")
 
 TINY = Plan(
     default={"n_clean": 80, "dim": 4, "contamination": 0.1},

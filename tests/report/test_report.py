@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import robula
-from robula.models.laplace import laplace
-from robula.reporting.oddness import odd_columns
+from robula.models.posterior_mode import laplace
+from robula.reporting.findings import odd_columns
 from tests.helpers import small_models
 
 NASTY = "<script>alert(1)</script>"
@@ -151,7 +151,7 @@ def test_wrong_arguments_are_refused(run, tmp_path):
         (dict(posterior=posterior, path=tmp_path / "r.html", sensitivity=data), "needs the columns"),
         (dict(posterior=posterior, path=tmp_path / "r.html", model=small_models()["mean"]), "parameters"),
     ]:
-        with pytest.raises(robula.InputError, match=words):
+        with pytest.raises(robula.exceptions.InputError, match=words):
             robula.report(**arguments)
 
 

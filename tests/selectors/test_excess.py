@@ -50,14 +50,14 @@ def mean(seed: int, n: int = 300, bad: int = 60) -> robula.MeanModel:
 MODELS = {"linear": linear, "poisson": poisson, "logistic": logistic, "mean": mean}
 
 
-def weights_of(model: robula.Model, contamination: float = 0.2) -> np.ndarray:
-    return robula.ExcessSelector().select_rows(model, np.zeros(model.dim), contamination).weights
+def weights_of(model: robula.models.Model, contamination: float = 0.2) -> np.ndarray:
+    return robula.selectors.ExcessSelector().select_rows(model, np.zeros(model.dim), contamination).weights
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_part_with_weights_between_zero_and_one(name):
     model = MODELS[name](1)
-    selection = robula.ExcessSelector().select_rows(model, np.zeros(model.dim), 0.2)
+    selection = robula.selectors.ExcessSelector().select_rows(model, np.zeros(model.dim), 0.2)
     selection.check(model.n_rows, model.dim)
     assert len(selection.parts) == 1
     np.testing.assert_array_equal(selection.weights, selection.parts[0].weights)
@@ -99,7 +99,7 @@ def test_row_order_does_not_matter(name):
     model = MODELS[name](5)
     order = np.random.default_rng(0).permutation(model.n_rows)
     if isinstance(model, robula.MeanModel):
-        moved: robula.Model = robula.MeanModel(model.z[order], prior=PRIOR)
+        moved: robula.models.Model = robula.MeanModel(model.z[order], prior=PRIOR)
     else:
         settings = {"noise_scale": 1.0} if isinstance(model, robula.LinearModel) else {}
         moved = type(model)(model.design[order], model.y[order], prior=PRIOR, **settings)
@@ -130,8 +130,8 @@ def test_as_many_columns_as_rows_under_a_flat_prior(seed):
 def test_rows_that_the_model_cannot_have_made_are_all_kept_with_a_warning():
     X = np.random.default_rng(0).standard_normal((50, 2))
     model = robula.LinearModel(X, np.full(50, 1000.0), noise_scale=1.0, prior=PRIOR)
-    with pytest.warns(robula.BreakdownWarning, match="noise scale"):
-        prepared = robula.ExcessSelector().prepared(model, 0.2)
+    with pytest.warns(robula.exceptions.BreakdownWarning, match="noise scale"):
+        prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     np.testing.assert_allclose(prepared.mode, model.gaussian_posterior().mean, rtol=1e-6)
 
 
@@ -189,17 +189,17 @@ def test_samples_start_at_the_robust_centre_and_estimate_the_share():
 
 def test_no_contamination_is_found_in_clean_data():
     problem = robula.simulate.linear_regression(n_clean=400, dim=3, contamination=0.0, seed=9)
-    prepared = robula.ExcessSelector().prepared(problem.model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(problem.model, 0.2)
     assert prepared.estimated_contamination.share < 0.01
 
 
 def test_estimating_needs_a_selector_that_counts():
-    with pytest.raises(robula.InputError, match='selector="excess"'):
+    with pytest.raises(robula.exceptions.InputError, match='selector="excess"'):
         robula.sample(linear(1), contamination="estimate", selector="recursive", draws=5)
 
 
 def test_other_models_fall_back_to_their_gradients():
-    class Foreign(robula.Model):
+    class Foreign(robula.models.Model):
         def __init__(self, inner: robula.LinearModel) -> None:
             self._inner = inner
             self.n_rows, self.dim, self.prior = inner.n_rows, inner.dim, inner.prior
@@ -218,14 +218,14 @@ def test_other_models_fall_back_to_their_gradients():
             return self._inner.curvature(theta, weights)
 
     model = Foreign(linear(1))
-    assert isinstance(robula.ExcessSelector().prepared(model, 0.2), robula.SpectralFilter)
-    with pytest.raises(robula.InputError, match="Foreign"):
-        robula.robust_start(model, 0.2)
+    assert isinstance(robula.selectors.ExcessSelector().prepared(model, 0.2), robula.SpectralFilter)
+    with pytest.raises(robula.exceptions.InputError, match="Foreign"):
+        robula.selectors.robust_start(model, 0.2)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_robust_start_names_its_candidates(name):
-    start = robula.robust_start(MODELS[name](1), 0.2)
+    start = robula.selectors.robust_start(MODELS[name](1), 0.2)
     assert start.name in {candidate.name for candidate in start.candidates}
     assert len(start.candidates) > 1
     assert start.seconds > 0
@@ -234,9 +234,9 @@ def test_robust_start_names_its_candidates(name):
 def test_parts_can_be_left_out_one_by_one():
     model = linear(1)
     for part in PARTS:
-        assert robula.ExcessSelector(without=(part,)).select_rows(model, np.zeros(3), 0.2).weights.min() >= 0
-    with pytest.raises(robula.InputError, match="the parts are start"):
-        robula.ExcessSelector(without=("strata",))
+        assert robula.selectors.ExcessSelector(without=(part,)).select_rows(model, np.zeros(3), 0.2).weights.min() >= 0
+    with pytest.raises(robula.exceptions.InputError, match="the parts are start"):
+        robula.selectors.ExcessSelector(without=("strata",))
 
 
 def test_weighted_mode_has_no_gradient():
@@ -257,7 +257,7 @@ def test_contamination_path_is_flat_once_the_bad_rows_are_out():
     assert len(path.plot().axes) == 3
     recursive = robula.contamination_path(linear(7), levels=[0.2], selector="recursive")
     assert recursive.means.shape == (1, 3)
-    with pytest.raises(robula.InputError, match="empty"):
+    with pytest.raises(robula.exceptions.InputError, match="empty"):
         robula.contamination_path(linear(7), levels=[])
 
 
@@ -273,5 +273,10 @@ def test_estimating_runs_the_rule_with_the_default_budget():
 def test_a_mean_far_from_the_clean_one_is_left_for_a_better_start():
     """From the plain mean, 7 widths off, the alternation ends where a tenth of the good rows is lost."""
     problem = robula.simulate.mean_estimation(n_clean=1000, dim=20, contamination=0.05, seed=103)
-    weights = robula.ExcessSelector().prepared(problem.model, 0.2).select_rows(problem.model, np.zeros(20), 0.2).weights
+    weights = (
+        robula.selectors.ExcessSelector()
+        .prepared(problem.model, 0.2)
+        .select_rows(problem.model, np.zeros(20), 0.2)
+        .weights
+    )
     np.testing.assert_array_equal(weights, np.where(problem.outlier_mask, 0.0, 1.0))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.selectors.excess.likeness import likeness_to_removed, remove_alike
-from robula.selectors.excess.row_groups import leaning_directions, score_directions
+from robula.selectors.excess.row_groups import leaning_directions, likeness_to_removed, remove_alike, score_directions
 
 ROWS, DIM = 1000, 5
 
@@ -89,7 +88,7 @@ def test_clean_data_rarely_lose_rows():
     touched = 0
     for seed in range(2001, 2061):
         problem = robula.simulate.contaminated_regression("paper", dim=DIM, contamination=0.0, seed=seed)
-        weights = robula.ExcessSelector().select_rows(problem.model, np.zeros(DIM), 0.2).weights
+        weights = robula.selectors.ExcessSelector().select_rows(problem.model, np.zeros(DIM), 0.2).weights
         touched += bool(weights.min() < 1.0)
     assert touched < 6
 
@@ -104,7 +103,7 @@ def test_each_group_helps_where_it_is_meant_to(attack, part):
         total = 0.0
         for seed in (3001, 3002, 3003):
             problem = robula.simulate.contaminated_regression(attack, dim=DIM, contamination=0.2, seed=seed)
-            selector = robula.ExcessSelector(without=without)
+            selector = robula.selectors.ExcessSelector(without=without)
             weights = selector.select_rows(problem.model, np.zeros(DIM), 0.2).weights
             clean = problem.clean_posterior
             gap = np.linalg.norm(problem.model.gaussian_posterior(weights).mean - clean.mean)

@@ -7,8 +7,14 @@ import pytest
 from scipy.special import expit
 
 import robula
-from robula.selectors.excess.flips import flip_modes, flip_weights, log_evidence, mixed_probability, own_probability
-from robula.selectors.excess.grouped_flips import climb
+from robula.selectors.excess.excess_logistic import (
+    climb,
+    flip_modes,
+    flip_weights,
+    log_evidence,
+    mixed_probability,
+    own_probability,
+)
 
 PRIOR = robula.NormalPrior(0.0, 1.0)
 THETA = np.array([2.0, -1.5, 1.0])
@@ -61,7 +67,7 @@ def test_climbing_never_makes_an_explanation_worse():
 @pytest.mark.parametrize("seed", range(3))
 def test_flips_of_the_surest_labels_are_explained_by_doubt(seed):
     model, flipped = labels(seed, "surest")
-    prepared = robula.ExcessSelector().prepared(model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     assert prepared.start.name.startswith("flip rates by doubt")
     assert prepared.selection.weights[flipped].mean() < 0.1
     assert prepared.selection.weights[~flipped].mean() > 0.8
@@ -76,19 +82,19 @@ def test_flips_of_the_surest_labels_are_explained_by_doubt(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_other_labels_have_one_rate(kind, seed):
     model, _ = labels(seed, kind)
-    assert robula.robust_start(model, 0.2).name.startswith("flip rate ")
+    assert robula.selectors.robust_start(model, 0.2).name.startswith("flip rate ")
 
 
 def test_the_budget_limits_the_rates():
     model, _ = labels(4, "surest")
-    prepared = robula.ExcessSelector().prepared(model, 0.05)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.05)
     assert prepared.estimated_contamination.share <= 0.05
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_true_share_is_budget_enough(seed):
     model, _ = labels(seed, "surest", 0.05, n=1501)
-    prepared = robula.ExcessSelector().prepared(model, 0.05)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.05)
     assert prepared.start.name.startswith("flip rates by doubt")
 
 
@@ -96,7 +102,7 @@ def test_the_true_share_is_budget_enough(seed):
 def test_units_of_the_features_do_not_matter(kind):
     model, _ = labels(0, kind)
     scaled = robula.LogisticModel(model.design * 1e6, model.y, prior=robula.NormalPrior(0.0, 1e-12))
-    first, second = (robula.ExcessSelector().prepared(one, 0.2).selection.weights for one in (model, scaled))
+    first, second = (robula.selectors.ExcessSelector().prepared(one, 0.2).selection.weights for one in (model, scaled))
     np.testing.assert_allclose(second, first, atol=1e-5)
 
 
@@ -104,5 +110,5 @@ def test_many_coefficients_do_not_invent_flips():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((600, 100))
     y = (rng.random(600) < expit(X @ (2.0 * rng.standard_normal(100) / 10.0))).astype(float)
-    start = robula.robust_start(robula.LogisticModel(X, y, prior=PRIOR), 0.2)
+    start = robula.selectors.robust_start(robula.LogisticModel(X, y, prior=PRIOR), 0.2)
     assert not start.name.startswith("flip rates by doubt")

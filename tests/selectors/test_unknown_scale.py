@@ -11,7 +11,9 @@ import pytest
 import robula
 
 
-def contaminated(attack: str, contamination: float, scale: float, seed: int = 3) -> tuple[robula.Model, np.ndarray]:
+def contaminated(
+    attack: str, contamination: float, scale: float, seed: int = 3
+) -> tuple[robula.models.Model, np.ndarray]:
     problem = robula.simulate.contaminated_regression(
         attack, n_clean=600, dim=4, contamination=contamination, seed=seed
     )
@@ -25,7 +27,7 @@ def contaminated(attack: str, contamination: float, scale: float, seed: int = 3)
 @pytest.mark.parametrize("attack", ["paper", "leverage_cluster", "stealth_shift", "sentinel_response"])
 def test_scale_is_found_under_attack_in_any_units(attack, scale):
     model, coefficients = contaminated(attack, 0.2, scale)
-    prepared = robula.ExcessSelector().prepared(model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     # The standard error of a scale from 600 rows is 3 %; four of them for what the bad rows add.
     assert np.exp(prepared.centre[-1]) / scale == pytest.approx(1.0, abs=0.12)
     assert np.abs(prepared.centre[:-1] - coefficients).max() < 0.2 * scale
@@ -33,7 +35,7 @@ def test_scale_is_found_under_attack_in_any_units(attack, scale):
 
 def test_clean_rows_keep_their_weight():
     model, _ = contaminated("paper", 0.0, 1.0)
-    prepared = robula.ExcessSelector().prepared(model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     assert prepared.select_rows(model, prepared.centre, 0.2).weights.mean() > 0.99
 
 
@@ -71,5 +73,5 @@ def test_models_can_be_copied_and_pickled():
 def test_rows_without_noise_are_refused_with_what_to_do():
     X = np.random.default_rng(0).standard_normal((60, 3))
     model = robula.LinearModel(X, np.zeros(60), noise_scale="estimate", prior=robula.NormalPrior(0.0, 1.0))
-    with pytest.raises(robula.InputError, match="noise_scale= as a number"):
+    with pytest.raises(robula.exceptions.InputError, match="noise_scale= as a number"):
         robula.sample(model, contamination=0.2, draws=5)

@@ -44,8 +44,8 @@ def test_regression_error_is_below_ulas(seed):
     plain = robula.sample(problem.model, **PLAIN, **settings)
     assert error(robust, problem) < error(plain, problem)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.StepSizeWarning)
-        with pytest.raises(robula.DivergenceError):
+        warnings.simplefilter("ignore", robula.exceptions.StepSizeWarning)
+        with pytest.raises(robula.exceptions.DivergenceError):
             robula.sample(problem.model, step_size=robust.settings["step_size"], **PLAIN, **settings)
 
 

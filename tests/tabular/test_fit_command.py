@@ -18,7 +18,7 @@ from robula.workflow.fit_table import Options, fit_table
 RUNNER = CliRunner()
 QUICK = ["--draws", "60", "--burn-in", "100", "--chains", "2", "--no-sensitivity"]
 # Real warnings of the sampler become notes of the command; these tests are short on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore::robula.RobulaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
 
 
 def people(n: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from robula.cli.main import app
 
 RUNNER = CliRunner()
-pytestmark = pytest.mark.filterwarnings("ignore::robula.RobulaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
 QUICK = ["--draws", "10", "--burn-in", "5", "--chains", "1", "--no-sensitivity"]
 RNG = np.random.default_rng(0)
 

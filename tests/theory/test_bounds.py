@@ -76,7 +76,7 @@ GRID = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 @pytest.mark.parametrize(("n_clean", "dim", "epsilon", "seed"), GRID)
 def test_mean_estimation_stays_below_the_corrected_bound(n_clean, dim, epsilon, seed):
     """The iterate is exactly Gaussian, so W2 to the clean posterior is known for every k and step size.
@@ -191,7 +191,7 @@ def test_population_constants_cover_what_samples_have(rng):
     # The gradients' covariance at the truth is E x x' / sigma^2, and the bound covers it.
     assert regression.C_sigma2 >= 2.0 / 0.25
     assert theory.plan(mean, 0.8).steps > 1
-    with pytest.raises(robula.InputError, match="nothing is certain"):
+    with pytest.raises(robula.exceptions.InputError, match="nothing is certain"):
         theory.population_mean_constants(3, 2, contamination=0.1)
 
 
@@ -244,7 +244,7 @@ def test_measured_constant_covers_what_it_saw(rng):
     z = problem.model.z
     error = np.linalg.norm(robula.robust_mean(z, 0.1) - z[~problem.outlier_mask].mean(axis=0))
     assert measured.errors[0] == pytest.approx(error)
-    with pytest.raises(robula.InputError, match="contamination is 0"):
+    with pytest.raises(robula.exceptions.InputError, match="contamination is 0"):
         theory.measure_gradient_constant(problem.model.gradients, np.mean, ~problem.outlier_mask, np.zeros((1, 4)), 0.0)
 
 
@@ -277,7 +277,7 @@ REFUSED = {
 @pytest.mark.parametrize("function", [theory.wasserstein_bound, theory.corrected_wasserstein_bound])
 def test_impossible_constants_are_refused(case, function):
     changes, message = REFUSED[case]
-    with pytest.raises(robula.InputError, match=message):
+    with pytest.raises(robula.exceptions.InputError, match=message):
         function(**{**PROBLEM, **changes})
 
 
@@ -285,13 +285,13 @@ def test_data_that_do_not_fit_are_refused(rng):
     X = rng.standard_normal((20, 2))
     settings = {"noise_scale": 1.0, "truth": [1.0, 2.0], "clean_y": X[:, 0]}
     for changes, name in (({"truth": [1.0, 2.0, 3.0]}, "truth"), ({"clean_y": X[:3, 0]}, "clean_y")):
-        with pytest.raises(robula.InputError, match=name):
+        with pytest.raises(robula.exceptions.InputError, match=name):
             theory.regression_constants(X, 20, **{**settings, **changes})
-    with pytest.raises(robula.InputError, match="numbers only"):
+    with pytest.raises(robula.exceptions.InputError, match="numbers only"):
         theory.mean_constants([["a"], ["b"]], 3)
-    with pytest.raises(robula.InputError, match="n=10"):
+    with pytest.raises(robula.exceptions.InputError, match="n=10"):
         theory.mean_constants(X, 10)
-    with pytest.raises(robula.InputError, match="plan needs"):
+    with pytest.raises(robula.exceptions.InputError, match="plan needs"):
         theory.plan(None, 0.5)
 
 

@@ -58,19 +58,19 @@ def test_step_halving_sees_the_inflated_variance():
 
 
 def test_own_selectors_must_be_given_back(problem):
-    class Trim(robula.RobustMean):
+    class Trim(robula.selectors.RobustMean):
         def select(self, points, contamination):
-            return robula.Selection((robula.Part(np.ones(len(points))),), points.shape[1])
+            return robula.selectors.Selection((robula.selectors.Part(np.ones(len(points))),), points.shape[1])
 
     posterior = robula.sample(problem.model, contamination=0.05, selector=Trim(), kernel="ula", draws=20)
-    with pytest.raises(robula.InputError, match="pass it as selector="):
+    with pytest.raises(robula.exceptions.InputError, match="pass it as selector="):
         robula.certificate(problem.model, posterior)
     assert robula.certificate(problem.model, posterior, selector=Trim()).step_halving is not None
 
 
 def test_the_theorem_is_about_ula(problem):
     posterior = robula.sample(problem.model, contamination=0.05, draws=20)
-    with pytest.raises(robula.InputError, match=r"robula\.step_bias"):
+    with pytest.raises(robula.exceptions.InputError, match=r"robula\.step_bias"):
         robula.certificate(problem.model, posterior)
 
 
@@ -78,7 +78,7 @@ def test_certificate_needs_the_runs_own_model(problem, posterior):
     other = robula.MeanModel(np.eye(5))
     fewer = robula.simulate.linear_regression(100, 3, 0.05, seed=0).model
     for model, run in ((other, posterior), (fewer, posterior), (posterior, problem.model)):
-        with pytest.raises(robula.InputError, match="certificate needs"):
+        with pytest.raises(robula.exceptions.InputError, match="certificate needs"):
             robula.certificate(model, run)
 
 

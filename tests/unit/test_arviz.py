@@ -9,7 +9,7 @@ import pytest
 import robula
 from tests.helpers import small_models
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::robula.RobulaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::robula.exceptions.RobulaWarning")
 MODELS = small_models()
 
 
@@ -50,9 +50,9 @@ def test_arvizs_own_functions_work():
 
 def test_the_wrong_model_is_refused():
     posterior = robula.sample(MODELS["linear"], contamination=0.0, draws=5)
-    with pytest.raises(robula.InputError, match="needs the model"):
+    with pytest.raises(robula.exceptions.InputError, match="needs the model"):
         posterior.to_arviz(log_likelihood=True)
-    with pytest.raises(robula.InputError, match="pass the model that was sampled"):
+    with pytest.raises(robula.exceptions.InputError, match="pass the model that was sampled"):
         posterior.to_arviz(model=MODELS["poisson"])
     with pytest.raises(KeyError):
         posterior.to_arviz()["observed_data"]

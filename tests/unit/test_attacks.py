@@ -83,7 +83,7 @@ def test_flips():
     flips = random_flips(200, 0.1, np.random.default_rng(0))
     assert flips.sum() == 20
     np.testing.assert_array_equal(confident_flips([0.2, 0.9, 0.6, 0.99], 0.4), [False, True, False, True])
-    with pytest.raises(robula.InputError, match="between 0 and 1"):
+    with pytest.raises(robula.exceptions.InputError, match="between 0 and 1"):
         confident_flips([2.0], 0.1)
-    with pytest.raises(robula.InputError, match="attack"):
+    with pytest.raises(robula.exceptions.InputError, match="attack"):
         contaminated_regression("polite")

@@ -103,7 +103,7 @@ REFUSED_MODELS = {
 @pytest.mark.parametrize("case", list(REFUSED_MODELS))
 def test_models_refuse(case):
     build, message = REFUSED_MODELS[case]
-    with pytest.raises(robula.InputError, match=message):
+    with pytest.raises(robula.exceptions.InputError, match=message):
         build()
 
 
@@ -118,7 +118,7 @@ REFUSED_CALLS = {
     "selector class": (dict(selector=robula.RecursiveMean), r"RecursiveMean\(\)"),
     "selector object": (dict(selector=42), "allowed are 'excess', 'geometric_median', 'mean', 'recursive'"),
     "misspelt kernel": (dict(kernel="ulla"), "Did you mean 'ula'"),
-    "kernel class": (dict(kernel=robula.ULA), r"ULA\(\)"),
+    "kernel class": (dict(kernel=robula.kernels.ULA), r"ULA\(\)"),
     "unknown rows": (dict(likelihood_rows="all"), "allowed are 'clean', 'n', 'weights'"),
     "step size zero": (dict(step_size=0.0), "step_size=0.0"),
     "step size nan": (dict(step_size=float("nan")), "step_size=nan"),
@@ -146,7 +146,7 @@ REFUSED_CALLS = {
 def test_sample_refuses(case):
     arguments, message = REFUSED_CALLS[case]
     settings = {"contamination": 0.1, "draws": 10, "burn_in": 2, **arguments}
-    with pytest.raises(robula.InputError, match=message):
+    with pytest.raises(robula.exceptions.InputError, match=message):
         robula.sample(MODEL, **settings)
 
 
@@ -156,28 +156,28 @@ def test_contamination_is_required():
 
 
 def test_not_a_model():
-    with pytest.raises(robula.InputError, match="not a robula model"):
+    with pytest.raises(robula.exceptions.InputError, match="not a robula model"):
         robula.sample(X, contamination=0.1)
 
 
 def test_robust_mean_refuses():
-    with pytest.raises(robula.InputError, match="points"):
+    with pytest.raises(robula.exceptions.InputError, match="points"):
         robula.robust_mean([1.0, 2.0], 0.1)
-    with pytest.raises(robula.InputError, match=r"\[0, 0.5\)"):
+    with pytest.raises(robula.exceptions.InputError, match=r"\[0, 0.5\)"):
         robula.robust_mean(X, 0.6)
 
 
 def test_rows_that_do_not_determine_the_parameters_have_no_exact_posterior():
     model = robula.LinearModel(X, Y, noise_scale=1.0)
-    with pytest.raises(robula.InputError, match="improper"):
+    with pytest.raises(robula.exceptions.InputError, match="improper"):
         model.gaussian_posterior(np.eye(20)[0])
 
 
 def test_selecting_directly_is_checked_too():
     assert robula.RecursiveMean().select(X.tolist(), 0.1).weights.shape == (20,)
-    with pytest.raises(robula.InputError, match="contamination"):
+    with pytest.raises(robula.exceptions.InputError, match="contamination"):
         robula.RecursiveMean().select(X, 0.99)
-    with pytest.raises(robula.InputError, match="points"):
+    with pytest.raises(robula.exceptions.InputError, match="points"):
         robula.RecursiveMean().select(X[0], 0.1)
 
 

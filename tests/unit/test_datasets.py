@@ -43,7 +43,7 @@ def test_a_damaged_file_is_not_used(tmp_path, monkeypatch):
     text = (Path(LOCAL) / "diabetes").read_bytes()
     (tmp_path / "diabetes").write_bytes(text.replace(b"-1", b"+1", 1))
     monkeypatch.setenv("ROBULA_DATA_DIR", str(tmp_path))
-    with pytest.raises(robula.DatasetUnavailableError, match="checksum"):
+    with pytest.raises(robula.exceptions.DatasetUnavailableError, match="checksum"):
         datasets.load("diabetes")
 
 
@@ -56,7 +56,9 @@ def test_built_in_set_needs_nothing(monkeypatch, tmp_path):
 
 def test_an_incomplete_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("ROBULA_DATA_DIR", str(tmp_path))
-    with pytest.raises(robula.DatasetUnavailableError, match=r"has no file 'svmguide1'.*unset ROBULA_DATA_DIR"):
+    with pytest.raises(
+        robula.exceptions.DatasetUnavailableError, match=r"has no file 'svmguide1'.*unset ROBULA_DATA_DIR"
+    ):
         datasets.load("astro")
 
 
@@ -66,7 +68,9 @@ def test_no_network_has_both_remedies(monkeypatch, tmp_path):
 
     monkeypatch.delenv("ROBULA_DATA_DIR", raising=False)
     monkeypatch.setattr("pooch.retrieve", refuse)
-    with pytest.raises(robula.DatasetUnavailableError, match="connect to the network, or put the file") as caught:
+    with pytest.raises(
+        robula.exceptions.DatasetUnavailableError, match="connect to the network, or put the file"
+    ) as caught:
         datasets.load("phishing")
     assert "ROBULA_DATA_DIR" in str(caught.value)
 
@@ -81,14 +85,14 @@ def test_downloads_are_checked_and_cached(monkeypatch, tmp_path):
 
     monkeypatch.delenv("ROBULA_DATA_DIR", raising=False)
     monkeypatch.setattr("pooch.retrieve", remember)
-    with pytest.raises(robula.DatasetUnavailableError):
+    with pytest.raises(robula.exceptions.DatasetUnavailableError):
         datasets.load("german")
     assert asked["url"].endswith("/german.numer")
     assert asked["known_hash"] == "sha256:" + datasets.ENTRIES["german"].files[0][1]
 
 
 def test_unknown_names_suggest_the_nearest():
-    with pytest.raises(robula.InputError, match="Did you mean 'german'"):
+    with pytest.raises(robula.exceptions.InputError, match="Did you mean 'german'"):
         datasets.load("germany")
 
 

@@ -49,12 +49,12 @@ def test_eulers_default_step_is_named():
     assert good.step_bias is not None
 
 
-class ByChain(robula.Selector):
+class ByChain(robula.selectors.Selector):
     """Trusts the even or the odd rows, by the sign of the first parameter: two explanations of the same data."""
 
     def select_rows(self, model, theta, contamination):
         kept = (np.arange(model.n_rows) % 2 == 0) == (theta[0] > 0)
-        return robula.Selection((robula.Part(kept.astype(float)),), model.dim)
+        return robula.selectors.Selection((robula.selectors.Part(kept.astype(float)),), model.dim)
 
 
 def test_chains_that_trust_different_rows_are_found_out():
@@ -88,8 +88,8 @@ def test_shared_selections_are_said_to_be_shared():
 
 
 def test_halves_are_averaged_over_the_draws_that_used_them():
-    first = robula.Selection((robula.Part(np.array([1.0, 0.0])),), 1)
-    second = robula.Selection((robula.Part(np.array([1.0, 1.0])),), 1)
+    first = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 0.0])),), 1)
+    second = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 1.0])),), 1)
     halves = HalfRowWeights(2, draws=4)
     for draw, selection in enumerate([first, first, first, second]):
         halves.add((selection,) if draw in (0, 3) else halves._pending, draw)
@@ -108,5 +108,5 @@ def test_saved_runs_keep_what_the_diagnosis_needs(tmp_path):
 
 
 def test_too_short_to_judge_is_refused():
-    with pytest.raises(robula.InputError, match="four draws"):
+    with pytest.raises(robula.exceptions.InputError, match="four draws"):
         robula.diagnose(run(draws=2))

@@ -90,10 +90,10 @@ def test_a_likelihood_without_forward_mode_works():
 
 def test_a_piecewise_linear_likelihood_asks_for_a_step_size():
     model = robula.from_jax(lambda t, r: -jnp.abs(r - t), Y, log_prior=robula.NormalPrior(0.0, 100.0), init=0.0)
-    with pytest.raises(robula.InputError, match="no curvature"):
+    with pytest.raises(robula.exceptions.InputError, match="no curvature"):
         robula.sample(model, contamination=0.1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         assert robula.sample(model, contamination=0.1, step_size=1e-3, draws=10).draws.shape == (4, 10, 1)
 
 
@@ -186,7 +186,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", list(REFUSED))
 def test_refused(case):
     build, message = REFUSED[case]
-    with pytest.raises(robula.InputError, match=message):
+    with pytest.raises(robula.exceptions.InputError, match=message):
         build()
 
 
@@ -194,5 +194,5 @@ def test_missing_jax_names_the_extra(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(robula.MissingExtraError, match=r"pip install 'robula\[jax\]'"):
+    with pytest.raises(robula.exceptions.MissingExtraError, match=r"pip install 'robula\[jax\]'"):
         robula.from_jax(good, Y, init=0.0)

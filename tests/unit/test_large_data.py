@@ -53,16 +53,16 @@ def test_a_memory_map_is_sampled_like_an_array(tmp_path, monkeypatch):
 def test_bad_memory_maps_are_refused_with_the_row(tmp_path, rng):
     X = rng.standard_normal((100, 3))
     X[70, 1] = np.nan
-    with pytest.raises(robula.InputError, match="row 70, column 1"):
+    with pytest.raises(robula.exceptions.InputError, match="row 70, column 1"):
         robula.LogisticModel(mapped(tmp_path, X), np.tile([0, 1], 50), prior=PRIOR)
-    with pytest.raises(robula.InputError, match="memory map"):
+    with pytest.raises(robula.exceptions.InputError, match="memory map"):
         robula.LogisticModel(mapped(tmp_path, X[0]), np.tile([0, 1], 50), prior=PRIOR)
 
 
 def test_a_subset_of_all_rows_is_the_selector_itself():
     problem = robula.simulate.linear_regression(n_clean=200, dim=3, contamination=0.1, seed=0)
     whole = robula.RecursiveMean().select_rows(problem.model, np.zeros(3), 0.1)
-    part = robula.SubsetSelector(rows=500).select_rows(problem.model, np.zeros(3), 0.1)
+    part = robula.selectors.SubsetSelector(rows=500).select_rows(problem.model, np.zeros(3), 0.1)
     np.testing.assert_array_equal(part.weights, whole.weights)
 
 
@@ -72,28 +72,28 @@ def test_a_subset_selects_nearly_what_all_rows_do():
     model, theta = problem.model, problem.clean_posterior.mean
     points = model.gradients(theta)
     whole = robula.RecursiveMean().select(points, 0.2)
-    part = robula.SubsetSelector(rows=2500, seed=1).select_rows(model, theta, 0.2)
+    part = robula.selectors.SubsetSelector(rows=2500, seed=1).select_rows(model, theta, 0.2)
     deviation = points[~problem.outlier_mask].std(axis=0)
     assert np.abs((part.mean(points) - whole.mean(points)) / deviation).max() < 5 / np.sqrt(2500)
     assert np.mean(np.abs(part.weights - whole.weights)) < 0.1
-    other = robula.SubsetSelector(rows=2500, seed=2).select_rows(model, theta, 0.2)
+    other = robula.selectors.SubsetSelector(rows=2500, seed=2).select_rows(model, theta, 0.2)
     assert np.abs(other.weights - part.weights).max() > 0
 
 
 def test_subset_options_are_checked():
-    with pytest.raises(robula.InputError, match="selector"):
-        robula.SubsetSelector("recursive")
-    with pytest.raises(robula.InputError, match="rows"):
-        robula.SubsetSelector(rows=1)
-    assert robula.SubsetSelector().truncates
-    assert robula.SubsetSelector().citations == robula.RecursiveMean.citations
+    with pytest.raises(robula.exceptions.InputError, match="selector"):
+        robula.selectors.SubsetSelector("recursive")
+    with pytest.raises(robula.exceptions.InputError, match="rows"):
+        robula.selectors.SubsetSelector(rows=1)
+    assert robula.selectors.SubsetSelector().truncates
+    assert robula.selectors.SubsetSelector().citations == robula.RecursiveMean.citations
 
 
 def test_a_selector_without_a_rule_cannot_be_used_on_a_subset():
-    class NoRule(robula.Selector):
+    class NoRule(robula.selectors.Selector):
         def select_rows(self, model, theta, contamination):
-            return robula.Selection((robula.Part(np.ones(model.n_rows)),), model.dim)
+            return robula.selectors.Selection((robula.selectors.Part(np.ones(model.n_rows)),), model.dim)
 
     problem = robula.simulate.linear_regression(n_clean=200, dim=3, contamination=0.1, seed=0)
-    with pytest.raises(robula.InputError, match="offers no rule"):
-        robula.SubsetSelector(NoRule(), rows=50).select_rows(problem.model, np.zeros(3), 0.1)
+    with pytest.raises(robula.exceptions.InputError, match="offers no rule"):
+        robula.selectors.SubsetSelector(NoRule(), rows=50).select_rows(problem.model, np.zeros(3), 0.1)

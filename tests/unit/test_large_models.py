@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.target.centre_search import robust_centre
-from robula.target.large_centre import large_centre
-from robula.target.trusted_curvature import TrustedCurvature
+from robula.target.centre_search import large_centre, robust_centre
+from robula.target.robust_centre import TrustedCurvature
 
 jnp = pytest.importorskip("jax.numpy")
 
@@ -20,7 +19,7 @@ Y = X @ RNG.standard_normal(1200) + 0.1 * RNG.standard_normal(60)
 Y[:6] += 30.0
 
 
-def wide_model() -> robula.Model:
+def wide_model() -> robula.models.Model:
     """Ridge regression with 1,200 parameters."""
 
     def log_likelihood(beta, row):
@@ -46,7 +45,12 @@ def test_no_square_matrix_is_formed(monkeypatch):
     assert not model.dense_curvature
     monkeypatch.setattr(type(model), "curvature", None)
     monkeypatch.setattr(type(model), "gradients", None)
-    settings = {"contamination": 0.1, "selector": robula.TrimmedLikelihood(), "draws": 50, "likelihood_rows": "weights"}
+    settings = {
+        "contamination": 0.1,
+        "selector": robula.selectors.TrimmedLikelihood(),
+        "draws": 50,
+        "likelihood_rows": "weights",
+    }
     robula.sample(model, kernel="lm", burn_in=0, **{**settings, "draws": 2})  # compiles
     tracemalloc.start()
     posterior = robula.sample(model, kernel="preconditioned_baoab", burn_in=200, **settings)
@@ -98,9 +102,9 @@ def test_a_free_noise_scale_gets_a_safe_step():
 
 def test_trimmed_likelihood_keeps_ties_and_counts_rows():
     model = robula.MeanModel(np.array([[0.0], [0.0], [5.0], [-5.0], [0.1]]))
-    weights = robula.TrimmedLikelihood().select_rows(model, np.zeros(1), 0.2).weights
+    weights = robula.selectors.TrimmedLikelihood().select_rows(model, np.zeros(1), 0.2).weights
     np.testing.assert_array_equal(weights, [1, 1, 1, 1, 1])
-    weights = robula.TrimmedLikelihood().select_rows(model, np.ones(1), 0.4).weights
+    weights = robula.selectors.TrimmedLikelihood().select_rows(model, np.ones(1), 0.4).weights
     np.testing.assert_array_equal(weights, [1, 1, 0, 0, 1])
     with pytest.raises(np.linalg.LinAlgError):
-        robula.TrimmedLikelihood().select_rows(model, np.array([np.inf]), 0.2)
+        robula.selectors.TrimmedLikelihood().select_rows(model, np.array([np.inf]), 0.2)

@@ -15,7 +15,7 @@ def independent_posterior(mean: np.ndarray, covariance: np.ndarray, draws: int, 
 
 
 def test_exact_gap_of_known_gaussians():
-    clean = robula.GaussianPosterior(np.zeros(3), np.diag([1.0, 2.0, 3.0]))
+    clean = robula.models.GaussianPosterior(np.zeros(3), np.diag([1.0, 2.0, 3.0]))
     posterior = independent_posterior(np.array([1.0, 0.0, 0.0]), 4.0 * clean.covariance, 20_000)
     gap = robula.metrics.clean_posterior_gap(posterior, clean)
     # W2^2 = |shift|^2 + tr of (2 S^1/2 - S^1/2)^2 = 1 + 6, over tr = 6.
@@ -30,7 +30,7 @@ def test_exact_gap_of_known_gaussians():
 
 def test_monte_carlo_errors_are_what_repetition_shows():
     """On exact draws, 60 repetitions: the root mean square of the errors is the reported error within a third."""
-    clean = robula.GaussianPosterior(np.zeros(4), np.diag([1.0, 1.0, 4.0, 9.0]))
+    clean = robula.models.GaussianPosterior(np.zeros(4), np.diag([1.0, 1.0, 4.0, 9.0]))
     gaps = [
         robula.metrics.clean_posterior_gap(independent_posterior(clean.mean, clean.covariance, 100, seed), clean)
         for seed in range(60)
@@ -52,19 +52,19 @@ def test_bures_distance(rng):
 
 
 def test_interval_coverage():
-    clean = robula.GaussianPosterior(np.zeros(3), np.eye(3))
+    clean = robula.models.GaussianPosterior(np.zeros(3), np.eye(3))
     posterior = independent_posterior(clean.mean, clean.covariance, 5000)
     assert robula.metrics.interval_coverage(posterior, [0.0, 1.0, 3.0], level=0.9) == pytest.approx(2 / 3)
-    with pytest.raises(robula.InputError, match="level"):
+    with pytest.raises(robula.exceptions.InputError, match="level"):
         robula.metrics.interval_coverage(posterior, np.zeros(3), level=1.0)
-    with pytest.raises(robula.InputError, match="truth"):
+    with pytest.raises(robula.exceptions.InputError, match="truth"):
         robula.metrics.interval_coverage(posterior, np.zeros(2))
 
 
 def test_gap_refuses_another_dimension():
     posterior = independent_posterior(np.zeros(3), np.eye(3), 10)
-    with pytest.raises(robula.InputError, match="clean posterior"):
-        robula.metrics.clean_posterior_gap(posterior, robula.GaussianPosterior(np.zeros(2), np.eye(2)))
+    with pytest.raises(robula.exceptions.InputError, match="clean posterior"):
+        robula.metrics.clean_posterior_gap(posterior, robula.models.GaussianPosterior(np.zeros(2), np.eye(2)))
 
 
 def test_simulations_are_the_papers():
@@ -100,7 +100,7 @@ def test_simulations_are_seeded_and_checked():
     first = robula.simulate.mean_estimation(n_clean=10, dim=2, seed=4)
     np.testing.assert_array_equal(first.model.z, robula.simulate.mean_estimation(n_clean=10, dim=2, seed=4).model.z)
     assert robula.simulate.linear_regression(n_clean=10, dim=2, contamination=0.0).outlier_mask.sum() == 0
-    with pytest.raises(robula.InputError, match="n_clean"):
+    with pytest.raises(robula.exceptions.InputError, match="n_clean"):
         robula.simulate.mean_estimation(n_clean=1)
-    with pytest.raises(robula.InputError, match="contamination"):
+    with pytest.raises(robula.exceptions.InputError, match="contamination"):
         robula.simulate.mean_estimation(contamination=0.5)

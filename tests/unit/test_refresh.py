@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.target.refresh import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Sharing
-from robula.target.robust_gradient import robust_gradient
+from robula.target.robust_gradient import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Sharing, robust_gradient
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=0)
 FROZEN = {"contamination": 0.1, "selector": "recursive", "kernel": "ula"}
@@ -117,5 +116,5 @@ def test_frozen_runs_make_fewer_selections_than_steps():
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "often", None, True])
 def test_other_refresh_rules_are_refused(bad):
-    with pytest.raises(robula.InputError, match="refresh_every"):
+    with pytest.raises(robula.exceptions.InputError, match="refresh_every"):
         robula.sample(PROBLEM.model, contamination=0.1, refresh_every=bad)

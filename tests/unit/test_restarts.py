@@ -20,7 +20,7 @@ def log_likelihood(means, row):
 
 
 @pytest.fixture(scope="module")
-def model() -> robula.Model:
+def model() -> robula.models.Model:
     prior = robula.NormalPrior(0.0, 100.0)
     return robula.from_jax(log_likelihood, ROWS, log_prior=prior, init=ROWS[20:22], chunk_size=200)
 
@@ -28,7 +28,7 @@ def model() -> robula.Model:
 def test_the_best_end_is_the_good_mode(model):
     """One start at the truth, one with a mean among the bad rows, one with the labels exchanged."""
     starts = np.array([[4.0, 0, 0, 15], [4, 0, -4, 0], [-4, 0, 4, 0]], dtype=float)
-    found = robula.restarts(model, starts, contamination=0.12, selector=robula.TrimmedLikelihood())
+    found = robula.restarts(model, starts, contamination=0.12, selector=robula.selectors.TrimmedLikelihood())
     assert found.theta.shape == (3, 4)
     assert (np.diff(found.log_density) <= 0).all()
     for theta in found.theta[:2]:
@@ -42,7 +42,7 @@ def test_the_best_end_is_the_good_mode(model):
 
 def test_chains_from_the_best_ends_stay_there(model):
     starts = np.array([[4.0, 0, -4, 0], [-4, 0, 4, 0]])
-    settings = {"contamination": 0.12, "selector": robula.TrimmedLikelihood()}
+    settings = {"contamination": 0.12, "selector": robula.selectors.TrimmedLikelihood()}
     found = robula.restarts(model, starts, **settings)
     posterior = robula.sample(
         model,
@@ -63,7 +63,7 @@ def test_chains_from_the_best_ends_stay_there(model):
 
 def test_refusals(model):
     for wrong in (np.zeros(4), np.zeros((0, 4)), np.zeros((2, 3)), np.full((1, 4), np.nan)):
-        with pytest.raises(robula.InputError, match="starts"):
+        with pytest.raises(robula.exceptions.InputError, match="starts"):
             robula.restarts(model, wrong, contamination=0.1)
-    with pytest.raises(robula.InputError, match="model first"):
+    with pytest.raises(robula.exceptions.InputError, match="model first"):
         robula.restarts(ROWS, np.zeros((1, 4)), contamination=0.1)

@@ -61,7 +61,7 @@ def test_files_hold_no_pickle_and_a_readable_manifest(posterior, tmp_path):
 def test_load_refuses_what_is_not_a_posterior(tmp_path, content):
     path = tmp_path / "bad.npz"
     path.write_bytes(content)
-    with pytest.raises(robula.InputError, match="not a saved posterior"):
+    with pytest.raises(robula.exceptions.InputError, match="not a saved posterior"):
         robula.load(path)
 
 
@@ -73,9 +73,9 @@ def test_load_survives_damage_anywhere(posterior, tmp_path):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         try:
             robula.load(path)
-        except robula.InputError:
+        except robula.exceptions.InputError:
             continue
-    with pytest.raises(robula.InputError, match="file name"):
+    with pytest.raises(robula.exceptions.InputError, match="file name"):
         robula.load(None)
 
 
@@ -89,24 +89,24 @@ def test_saved_files_follow_the_umask(posterior, tmp_path):
 
 
 def test_load_refuses_other_archives_pickles_and_newer_files(posterior, tmp_path):
-    with pytest.raises(robula.InputError, match="no file"):
+    with pytest.raises(robula.exceptions.InputError, match="no file"):
         robula.load(tmp_path / "absent.npz")
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
-    with pytest.raises(robula.InputError, match="not a saved posterior"):
+    with pytest.raises(robula.exceptions.InputError, match="not a saved posterior"):
         robula.load(tmp_path / "other.npz")
     np.savez(tmp_path / "pickle.npz", manifest=np.array({"format": "robula-posterior"}, dtype=object))
-    with pytest.raises(robula.InputError, match="not a saved posterior"):
+    with pytest.raises(robula.exceptions.InputError, match="not a saved posterior"):
         robula.load(tmp_path / "pickle.npz")
     with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
         archive.writestr("hello.txt", "hello")
-    with pytest.raises(robula.InputError, match="not a saved posterior"):
+    with pytest.raises(robula.exceptions.InputError, match="not a saved posterior"):
         robula.load(tmp_path / "zip.npz")
     np.savez(
         tmp_path / "newer.npz", manifest=np.array(json.dumps({"format": "robula-posterior", "format_version": 99}))
     )
-    with pytest.raises(robula.InputError, match="newer robula"):
+    with pytest.raises(robula.exceptions.InputError, match="newer robula"):
         robula.load(tmp_path / "newer.npz")
-    with pytest.raises(robula.InputError, match="does not exist"):
+    with pytest.raises(robula.exceptions.InputError, match="does not exist"):
         posterior.save(tmp_path / "no" / "such" / "folder.npz")
 
 
@@ -125,7 +125,7 @@ def test_one_draw_has_a_mean_but_no_covariance():
     model = robula.MeanModel(np.random.default_rng(0).standard_normal((20, 2)))
     single = robula.sample(model, contamination=0.0, draws=1, chains=1)
     assert single.mean.shape == (2,)
-    with pytest.raises(robula.InputError, match="two draws"):
+    with pytest.raises(robula.exceptions.InputError, match="two draws"):
         _ = single.covariance
     pair = robula.sample(robula.MeanModel(np.arange(9.0)[:, None]), contamination=0.0, draws=2, chains=1)
     assert pair.covariance.shape == (1, 1)

@@ -65,7 +65,7 @@ def test_step_sizes_as_number_sequence_and_function_agree():
 
 def test_rob_ula_is_sample_with_the_papers_settings():
     paper = robula.rob_ula(MODEL, contamination=0.1, draws=30, burn_in=10, chains=2, seed=5)
-    explicit = run(selector=robula.RecursiveMean(), kernel=robula.ULA(), likelihood_rows="n", refresh_every=1)
+    explicit = run(selector=robula.RecursiveMean(), kernel=robula.kernels.ULA(), likelihood_rows="n", refresh_every=1)
     np.testing.assert_array_equal(paper.draws, explicit.draws)
 
 
@@ -95,7 +95,7 @@ def test_translated_gradients_select_once_and_exactly():
     """For mean estimation the single selection gives what selecting at every step gives."""
     problem = robula.simulate.mean_estimation(n_clean=120, dim=5, contamination=0.1, seed=2)
 
-    class SelectEveryTime(robula.RobustMean):
+    class SelectEveryTime(robula.selectors.RobustMean):
         def select(self, points, contamination):
             return robula.RecursiveMean().select(points, contamination)
 
@@ -159,9 +159,9 @@ def test_given_start_and_start_variance():
     assert 500 < wide.draws.std() < 2000
 
 
-@pytest.mark.filterwarnings("ignore::robula.StepSizeWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.StepSizeWarning")
 def test_divergence_carries_what_it_had():
-    with pytest.raises(robula.DivergenceError) as caught:
+    with pytest.raises(robula.exceptions.DivergenceError) as caught:
         run(selector="mean", step_size=[1e-4] * 20 + [0.5] * 20)
     error = caught.value
     assert error.step > 20
@@ -178,8 +178,8 @@ def test_divergence_carries_what_it_had():
 
 def test_unstable_step_sizes_are_announced():
     with (
-        pytest.warns(robula.StepSizeWarning, match="2 / L") as caught,
-        pytest.raises(robula.DivergenceError) as diverged,
+        pytest.warns(robula.exceptions.StepSizeWarning, match="2 / L") as caught,
+        pytest.raises(robula.exceptions.DivergenceError) as diverged,
     ):
         run(selector="mean", step_size=1.0)
     assert caught[0].filename == __file__
@@ -189,7 +189,7 @@ def test_unstable_step_sizes_are_announced():
 
 
 def test_interrupt_returns_what_was_drawn():
-    class Stops(robula.ULA):
+    class Stops(robula.kernels.ULA):
         def step(self, rngs, state, drift, step_size):
             nonlocal steps
             steps += 1
@@ -198,7 +198,7 @@ def test_interrupt_returns_what_was_drawn():
             return super().step(rngs, state, drift, step_size)
 
     steps = 0
-    with pytest.warns(robula.InterruptedWarning, match="5 of 30 draws"):
+    with pytest.warns(robula.exceptions.InterruptedWarning, match="5 of 30 draws"):
         posterior = run(kernel=Stops())
     assert posterior.draws.shape == (2, 5, 4)
     assert posterior.settings["interrupted"]
@@ -226,7 +226,7 @@ def test_attackers_do_not_own_the_step_size():
         assert posterior.row_weights[:50].max() < 0.2
 
 
-@pytest.mark.filterwarnings("ignore::robula.TruncationBiasWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.TruncationBiasWarning")
 def test_poisson_survives_a_far_start():
     """At the start the rates are exp(20) and more; the guard brings the chains home, and is silent there."""
     rng = np.random.default_rng(1)
@@ -244,31 +244,33 @@ def test_poisson_survives_a_far_start():
     assert errors[0] < 0.5 * errors[1]
     assert posterior.row_weights[:20].mean() < 0.1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         early = robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
     assert early.stats["guarded"].all()
-    with pytest.warns(robula.GuardWarning, match="smaller step_size"):
+    with pytest.warns(robula.exceptions.GuardWarning, match="smaller step_size"):
         robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
 
 
 def test_user_defined_selector_and_kernel_plug_in():
-    class TrimByNorm(robula.RobustMean):
+    class TrimByNorm(robula.selectors.RobustMean):
         def select(self, points, contamination):
             norms = np.linalg.norm(points - np.median(points, axis=0), axis=1)
             weights = (norms <= np.quantile(norms, 1 - contamination)).astype(float)
-            return robula.Selection((robula.Part(weights),), points.shape[1])
+            return robula.selectors.Selection((robula.selectors.Part(weights),), points.shape[1])
 
     posterior = run(selector=TrimByNorm(), draws=200)
     assert posterior.row_weights[PROBLEM.outlier_mask].mean() < posterior.row_weights[~PROBLEM.outlier_mask].mean()
-    with pytest.raises(robula.InputError, match="no rule"):
+    with pytest.raises(robula.exceptions.InputError, match="no rule"):
         TrimByNorm().select(np.eye(4), 0.1).weights_for(np.eye(4))
 
 
 def test_row_weights_are_relative_to_the_largest():
-    class Uneven(robula.RobustMean):
+    class Uneven(robula.selectors.RobustMean):
         def select(self, points, contamination):
             weights = np.where(np.arange(len(points)) % 2, 5.0, 2.0) / len(points)
-            return robula.Selection((robula.Part(weights),), points.shape[1], rule=lambda new: [np.full(len(new), 0.1)])
+            return robula.selectors.Selection(
+                (robula.selectors.Part(weights),), points.shape[1], rule=lambda new: [np.full(len(new), 0.1)]
+            )
 
     posterior = run(selector=Uneven())
     np.testing.assert_allclose(posterior.row_weights, np.where(np.arange(MODEL.n_rows) % 2, 1.0, 0.4))
@@ -278,18 +280,20 @@ def test_row_weights_are_relative_to_the_largest():
 
 @pytest.mark.parametrize("weights", [np.zeros(3), np.full(3, np.nan), np.array([1.0, -1.0, 1.0]), np.ones(2)])
 def test_wrong_selections_are_refused_before_the_first_step(weights):
-    class Wrong(robula.RobustMean):
+    class Wrong(robula.selectors.RobustMean):
         def select(self, points, contamination):
-            return robula.Selection((robula.Part(np.resize(weights, len(points) - len(weights) % 3)),), points.shape[1])
+            return robula.selectors.Selection(
+                (robula.selectors.Part(np.resize(weights, len(points) - len(weights) % 3)),), points.shape[1]
+            )
 
-    with pytest.raises(robula.InputError, match="does not fit"):
+    with pytest.raises(robula.exceptions.InputError, match="does not fit"):
         run(selector=Wrong())
 
 
 def test_a_part_without_rows_has_no_mean():
     selection = robula.RecursiveMean().select(np.random.default_rng(0).standard_normal((50, 2)), 0.1)
     far = np.full((4, 2), 1e6)
-    with pytest.raises(robula.InputError, match="no row is inside"):
+    with pytest.raises(robula.exceptions.InputError, match="no row is inside"):
         selection.apply(far).mean(far)
 
 
@@ -299,7 +303,7 @@ def test_a_column_that_no_trusted_row_informs_is_named():
     rare = (rng.uniform(size=500) < 0.1).astype(float)
     y = 1 + 5 * rare + rng.standard_normal(500)
     model = robula.LinearModel(rare[:, None], y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 100.0), intercept=True)
-    with pytest.warns(robula.BreakdownWarning, match="parameter '0'"):
+    with pytest.warns(robula.exceptions.BreakdownWarning, match="parameter '0'"):
         robula.sample(model, contamination=0.05, draws=10, **PAPER)
 
 
@@ -325,7 +329,7 @@ def test_truncation_of_skewed_gradients_is_announced(kind):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2))
     model = kind(X, rng.integers(0, 2, 60), prior=robula.NormalPrior(0.0, 1.0))
-    with pytest.warns(robula.TruncationBiasWarning, match=kind.__name__):
+    with pytest.warns(robula.exceptions.TruncationBiasWarning, match=kind.__name__):
         robula.rob_ula(model, contamination=0.1, draws=5, burn_in=0)
     # Not where nothing is truncated, nor for the symmetric models.
     robula.sample(model, contamination=0.1, selector="mean", draws=5, burn_in=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.run.step_bias import StepBias, measure_step_bias
+from robula.run.step_pair import StepBias, measure_step_bias
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 4)) * [1.0, 2.0, 3.0, 1.5]
@@ -18,7 +18,7 @@ LABELS = (RNG.uniform(size=60) < 1 / (1 + np.exp(-3 * FEATURES[:, 0]))).astype(i
 LOGISTIC = robula.LogisticModel(FEATURES, LABELS, prior=robula.NormalPrior(0.0, 9.0))
 
 
-def run(model: robula.Model = LINEAR, **options: object) -> robula.Posterior:
+def run(model: robula.models.Model = LINEAR, **options: object) -> robula.Posterior:
     settings = {"contamination": 0.0, "selector": "mean", "draws": 300, "burn_in": 100, "seed": 1, **options}
     return robula.sample(model, **settings)
 
@@ -84,7 +84,7 @@ def test_a_step_can_be_asked_for_by_its_bias(kernel):
 
 
 def test_a_bias_out_of_reach_is_announced():
-    with pytest.warns(robula.StepSizeWarning, match="larger bias"):
+    with pytest.warns(robula.exceptions.StepSizeWarning, match="larger bias"):
         run(kernel="ula", draws=5, chains=2, step_size=robula.StepFor(bias=1e-5))
 
 
@@ -97,12 +97,12 @@ def test_a_diverging_pair_is_called_unstable():
 
 
 def test_refusals():
-    with pytest.raises(robula.InputError, match="bias"):
+    with pytest.raises(robula.exceptions.InputError, match="bias"):
         robula.StepFor(bias=0.0)
     posterior = run(draws=5)
-    with pytest.raises(robula.InputError, match="in this order"):
+    with pytest.raises(robula.exceptions.InputError, match="in this order"):
         robula.step_bias(posterior, LINEAR)
-    with pytest.raises(robula.InputError, match="in this order"):
+    with pytest.raises(robula.exceptions.InputError, match="in this order"):
         robula.step_bias(LOGISTIC, posterior)
-    with pytest.raises(robula.InputError, match="steps"):
+    with pytest.raises(robula.exceptions.InputError, match="steps"):
         robula.step_bias(LINEAR, posterior, steps=1)

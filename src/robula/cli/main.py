@@ -10,9 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from robula._version import __version__
-from robula.cli.fit_command import fit, predict
-from robula.cli.plan_command import plan
-from robula.cli.reproduce_command import datasets, reproduce
+from robula.cli.commands import datasets, fit, plan, predict, reproduce
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="The posterior you would have got without the bad rows."

@@ -10,17 +10,17 @@ import numpy as np
 from robula._types import FloatArray
 from robula._validation import check_positive
 from robula.exceptions import InputError
+from robula.kernels import KERNELS
 from robula.kernels.kernel import Kernel
-from robula.kernels.registry import KERNELS
 from robula.kernels.ula import ULA
 from robula.models.model import Model
 from robula.result.arviz_conversion import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
+from robula.selectors import SELECTORS
 from robula.selectors.recursive import RecursiveMean
-from robula.selectors.registry import SELECTORS
 from robula.selectors.sample_mean import SampleMean
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Selector
 from robula.theory.bounds import Bound
 from robula.theory.constants import Constants
 from robula.theory.corrected import bound_for

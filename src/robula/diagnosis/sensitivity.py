@@ -13,8 +13,8 @@ from robula._validation import check_contamination
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode, weighted_precision
-from robula.selectors.registry import resolve_selector
-from robula.selectors.selector import Selector
+from robula.selectors import resolve_selector
+from robula.selectors.selection import Selector
 from robula.target.centre_search import robust_centre
 
 if TYPE_CHECKING:

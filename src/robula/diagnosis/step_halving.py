@@ -10,11 +10,10 @@ from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models.model import Model
 from robula.result.posterior import Posterior
-from robula.run.step_bias import StepBias, measure_step_bias
-from robula.run.step_pair import run_pair
-from robula.selectors.selector import Selector
-from robula.target.drift_maker import drift_maker
-from robula.target.find_centre import find_centre
+from robula.run.step_pair import StepBias, measure_step_bias, run_pair
+from robula.selectors.selection import Selector
+from robula.target.centre_search import find_centre
+from robula.target.drift import drift_maker
 
 
 def step_bias(
@@ -66,7 +65,9 @@ def step_bias(
     centre = find_centre(model, chosen, contamination, rule)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(1 + len(posterior.draws))]
     adapted = kernel_of(settings, kernel).adapt(centre, rngs[0])
-    drift_for = drift_maker(model, chosen, contamination, rule, settings["refresh_every"], 0, centre, adapted)
+    drift_for = drift_maker(
+        model, chosen, contamination, rule, settings["refresh_every"], 0, centre, adapted.smoothness, adapted.scaling
+    )
     step_size = float(settings["step_size"])
     pair = run_pair(adapted.kernel, drift_for, posterior.draws[:, -1], step_size, steps, rngs[1:])
     return measure_step_bias(*pair, step_size, adapted.kernel.order)

@@ -10,7 +10,7 @@ import numpy as np
 from robula.exceptions import InputError
 from robula.result.arviz_conversion import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
-from robula.run.step_bias import StepBias
+from robula.run.step_pair import StepBias
 
 # Vehtari et al. (2021) ask for 1.01 before a result is published; below 1.05 the chains agree well enough for a look.
 _GOOD_R_HAT, _BAD_R_HAT = 1.01, 1.05

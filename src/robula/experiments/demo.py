@@ -15,7 +15,7 @@ from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
 from robula.result.posterior import Posterior
 from robula.run.sampler import rob_ula, sample
-from robula.simulate.mean_estimation import mean_estimation
+from robula.simulate.paper_settings import mean_estimation
 
 _ROWS = 300
 _BAD_SHARE = 0.15

@@ -19,7 +19,7 @@ from robula.models.priors import NormalPrior
 from robula.result.arviz_conversion import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
-from robula.selectors.registry import resolve_selector
+from robula.selectors import resolve_selector
 from robula.target.centre_search import robust_centre
 
 #: Tuned on a fifth of the training rows: the step size times L (the curvature at the centre; the bound over all theta

@@ -22,7 +22,7 @@ from typing import Any
 
 from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
 from robula.experiments.jobs import Job, Outcome
-from robula.run.progress import track
+from robula.run.driver import track
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -11,15 +11,14 @@ from robula._optional import import_extra
 from robula._types import FloatArray
 from robula._validation import check_contamination, check_name, check_positive, show
 from robula.exceptions import InputError
+from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel, State
-from robula.kernels.registry import resolve_kernel
 from robula.models.model import Model
 from robula.run.sampler import sample
-from robula.selectors.registry import resolve_selector
-from robula.selectors.selector import Selector
-from robula.target.drift import LIKELIHOOD_ROWS, RobustDrift
-from robula.target.drift_maker import drift_maker
-from robula.target.find_centre import find_centre
+from robula.selectors import resolve_selector
+from robula.selectors.selection import Selector
+from robula.target.centre_search import find_centre
+from robula.target.drift import LIKELIHOOD_ROWS, RobustDrift, drift_maker
 
 
 class BlackJAXState(NamedTuple):
@@ -125,7 +124,9 @@ def _moving_parts(
         size = adapted.kernel.default_step_size(adapted.smoothness)
     else:
         size = check_positive(step_size, "step_size", "a step size")
-    drift = drift_maker(model, chosen, contamination, likelihood_rows, 1, 0, centre, adapted)(None)
+    drift = drift_maker(
+        model, chosen, contamination, likelihood_rows, 1, 0, centre, adapted.smoothness, adapted.scaling
+    )(None)
     return adapted.kernel, size, drift
 
 

@@ -13,8 +13,15 @@ from robula._optional import import_extra
 from robula._types import FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
-from robula.integrations.jax_float64 import Float64, call_second_derivative, hessian_of, x64
-from robula.integrations.jax_trees import check_data, flatten_init, parameter_names
+from robula.integrations.jax_support import (
+    Float64,
+    call_second_derivative,
+    check_data,
+    flatten_init,
+    hessian_of,
+    parameter_names,
+    x64,
+)
 from robula.models.model import Model
 from robula.models.priors import FlatPrior, NormalPrior, Prior
 from robula.tables.arrays import column_names

@@ -8,8 +8,8 @@ from typing import Any
 from robula._optional import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.jax_float64 import x64
 from robula.integrations.jax_rows import RowsModel, Values, row_local_reason
+from robula.integrations.jax_support import x64
 
 
 def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsModel:

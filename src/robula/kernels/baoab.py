@@ -12,10 +12,9 @@ import numpy as np
 from robula._types import FloatArray
 from robula._validation import check_positive
 from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State, standard_normal
-from robula.target.nearby import largest_curvature_nearby
 
 if TYPE_CHECKING:
-    from robula.target.centre_search import RobustCentre
+    from robula.target.robust_centre import RobustCentre
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class BAOAB(Kernel):
 
     def adapt(self, centre: RobustCentre, rng: np.random.Generator) -> Adapted:
         """Set the friction; where the curvature has no bound, take the largest met nearby."""
-        smoothness = largest_curvature_nearby(centre, rng)
+        smoothness = centre.largest_curvature_nearby(rng)
         weakest = centre.strong_convexity if centre.strong_convexity > 0 else 1e-3 * smoothness
         return Adapted(self.tuned(weakest), smoothness, centre.strong_convexity)
 

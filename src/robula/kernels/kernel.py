@@ -11,7 +11,7 @@ import numpy as np
 from robula._types import FloatArray
 
 if TYPE_CHECKING:
-    from robula.target.centre_search import RobustCentre
+    from robula.target.robust_centre import RobustCentre
 
 #: Maps the positions of all chains (c, d) to their drifts (c, d), the gradient of the robust log posterior.
 Drift = Callable[[FloatArray], FloatArray]

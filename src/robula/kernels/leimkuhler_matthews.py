@@ -11,10 +11,9 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State, standard_normal
-from robula.target.nearby import largest_curvature_nearby
 
 if TYPE_CHECKING:
-    from robula.target.centre_search import RobustCentre
+    from robula.target.robust_centre import RobustCentre
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class LeimkuhlerMatthews(Kernel):
 
     def adapt(self, centre: RobustCentre, rng: np.random.Generator) -> Adapted:
         """Where the curvature has no bound, take the largest met nearby."""
-        return Adapted(self, largest_curvature_nearby(centre, rng), centre.strong_convexity)
+        return Adapted(self, centre.largest_curvature_nearby(rng), centre.strong_convexity)
 
     def variance_inflation(self, step_size: float, precision: float) -> float | None:
         """1, or None where the chain is unstable."""

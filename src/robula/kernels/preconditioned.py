@@ -12,10 +12,9 @@ from robula._types import FloatArray
 from robula.exceptions import InputError
 from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State
 from robula.kernels.leimkuhler_matthews import LeimkuhlerMatthews
-from robula.target.nearby import laplace_scaling, largest_curvature_nearby
 
 if TYPE_CHECKING:
-    from robula.target.centre_search import RobustCentre
+    from robula.target.robust_centre import RobustCentre
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class Preconditioned(Kernel):
         """Take the information of the trusted rows at the centre."""
         if centre.eigenvectors is None:
             return self.kernel.adapt(centre, rng)
-        scaling = laplace_scaling(centre)
-        smoothness = largest_curvature_nearby(centre, rng, scaling)
+        scaling = centre.laplace_scaling()
+        smoothness = centre.largest_curvature_nearby(rng, scaling)
         return Adapted(Scaled(self.kernel.tuned(1.0), scaling), smoothness, 1.0, scaling)
 
     def step(

@@ -8,8 +8,7 @@ from scipy.special import expit
 from robula._types import ArrayInput, FloatArray
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.priors import Prior, require_proper
-from robula.tables.arrays import refuse_misaligned
-from robula.tables.labels import encode_labels
+from robula.tables.arrays import encode_labels, refuse_misaligned
 
 
 class LogisticModel(GeneralizedLinearModel):

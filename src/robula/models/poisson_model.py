@@ -22,7 +22,7 @@ class LogLinearModel(GeneralizedLinearModel):
     """Rows y_i >= 0 with mean exp(x_i' theta) and the Poisson score; y need not be whole numbers.
 
     The curvature has no global bound, so the default step size comes from the curvature at a robust centre and the
-    drift is guarded (:mod:`robula.target.guard`). For rates this is a quasi-likelihood: a rule that counts how many
+    drift is guarded (:mod:`robula.target.drift`). For rates this is a quasi-likelihood: a rule that counts how many
     responses a Poisson law predicts does not apply to it.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Mode of the posterior when every row counts with its own weight."""
+"""Modes of the posterior: every row with its own weight, or all rows alike with the normal approximation there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from robula._types import FloatArray
+from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.model import Model
 
 _HALVINGS = 20
+
+_PLAIN_STEPS = 100
 
 
 def weighted_mode(model: Model, weights: FloatArray, start: FloatArray, steps: int = 25) -> FloatArray:
@@ -66,3 +69,53 @@ def inverse_factor(precision: FloatArray) -> FloatArray:
 def _log_posterior(model: Model, weights: FloatArray, theta: FloatArray) -> float:
     kept = weights > 0
     return float(weights[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
+
+
+def laplace(model: Model) -> GaussianPosterior | None:
+    """Normal approximation of the posterior of all rows; exact for linear regression and means.
+
+    No chain: bad rows of high leverage own the curvature, and a plain chain on them may never arrive. Damped Newton
+    steps from the model's start; None where they find no mode.
+    """
+    theta = np.array(model.initial, dtype=np.float64)
+    weights = np.ones(model.n_rows)
+    value = _plain_log_posterior(model, theta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(_PLAIN_STEPS):
+            gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
+            precision = model.curvature(theta, weights) + model.prior.precision(theta)
+            step = _newton_step(precision, gradient)
+            if step is None:
+                return None
+            decrement = float(gradient @ step)
+            if decrement < 1e-10 * model.dim:
+                return _at(theta, precision)
+            size = 1.0
+            while size > 1e-10:
+                candidate = _plain_log_posterior(model, theta + size * step)
+                if candidate > value:
+                    break
+                size /= 2.0
+            else:
+                return None if decrement > 1e-4 else _at(theta, precision)
+            theta, value = theta + size * step, candidate
+    return None
+
+
+def _at(theta: FloatArray, precision: FloatArray) -> GaussianPosterior | None:
+    values, vectors = np.linalg.eigh(precision)
+    return GaussianPosterior(theta, (vectors / values) @ vectors.T) if values[0] > 0 else None
+
+
+def _plain_log_posterior(model: Model, theta: FloatArray) -> float:
+    return float(model.log_likelihood(theta).sum() + model.prior.log_density(theta))
+
+
+def _newton_step(precision: FloatArray, gradient: FloatArray) -> FloatArray | None:
+    """Solve with the eigenvalues' sizes, so that the step goes uphill where the posterior is not concave."""
+    if not (np.isfinite(precision).all() and np.isfinite(gradient).all()):
+        return None
+    values, vectors = np.linalg.eigh(precision)
+    sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
+    step: FloatArray = vectors @ ((vectors.T @ gradient) / sizes)
+    return step

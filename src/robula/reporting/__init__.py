@@ -1,1 +1,1 @@
-"""Last stage: what a finished run says about itself, in words, numbers and a page for people."""
+"""The report of a run: one page of HTML."""

@@ -15,11 +15,10 @@ from robula._types import FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.laplace import laplace
 from robula.models.model import Model
+from robula.models.posterior_mode import laplace
 from robula.reporting import report_sections as sections
-from robula.reporting.findings import bad_rows, findings
-from robula.reporting.oddness import odd_columns
+from robula.reporting.findings import bad_rows, findings, odd_columns
 from robula.reporting.quantities import lines, quantities
 from robula.result.posterior import Posterior
 

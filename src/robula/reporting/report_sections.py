@@ -11,8 +11,7 @@ import numpy as np
 from robula._version import __version__
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting import svg_pictures as svg
-from robula.reporting.findings import Finding
-from robula.reporting.oddness import Reason
+from robula.reporting.findings import Finding, Reason
 from robula.reporting.quantities import Line, Quantities
 from robula.reporting.svg_pictures import number
 from robula.result.posterior import Posterior

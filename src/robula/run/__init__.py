@@ -1,1 +1,1 @@
-"""Fifth stage: run a kernel for many steps and keep the draws."""
+"""A run: the sampler, its loop, its steps and starts."""

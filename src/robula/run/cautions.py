@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from robula._types import FloatArray
-from robula._warn import warn
+from robula._validation import warn
 from robula.exceptions import BreakdownWarning, GuardWarning, InputError, StepSizeWarning, TruncationBiasWarning
 from robula.kernels.kernel import Adapted
 from robula.models.model import Model
-from robula.selectors.selector import Selector
-from robula.target.centre_search import RobustCentre
+from robula.selectors.selection import Selector
+from robula.target.robust_centre import RobustCentre
 
 
 def require_data_curvature(centre: RobustCentre) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula._warn import warn
+from robula._validation import warn
 from robula.exceptions import DivergenceError, InterruptedWarning
 from robula.run.driver import Escape, Step
 from robula.selectors.selection import Selection

@@ -1,11 +1,13 @@
-"""The loop: a generator that moves all chains and stops when one of them diverges."""
+"""The loop: a generator that moves all chains and stops when one of them diverges; and a progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from robula._types import FloatArray
 from robula.kernels.kernel import Info, Kernel, State
@@ -63,3 +65,27 @@ def iterate(
                 raise Escape(number, size, state.theta, tuple(escaped.tolist()))
             state = moved
             yield Step(number, size, state.theta, info)
+
+
+Item = TypeVar("Item")
+
+
+def track(items: Iterable[Item], total: int, description: str, enabled: bool) -> Iterator[Item]:
+    """Yield the items while showing how many of ``total`` are done and how long the rest will take."""
+    console = Console(stderr=True)
+    if not (enabled and (console.is_terminal or console.is_jupyter)):
+        yield from items
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(description, total=total)
+        for item in items:
+            yield item
+            progress.advance(task)

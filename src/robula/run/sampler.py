@@ -14,8 +14,8 @@ from robula._version import __version__
 from robula.exceptions import (
     InputError,
 )
+from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
-from robula.kernels.registry import resolve_kernel
 from robula.models.model import Model
 from robula.result.posterior import Posterior
 from robula.run.cautions import (
@@ -26,19 +26,16 @@ from robula.run.cautions import (
     warn_if_unstable,
 )
 from robula.run.collector import collect
-from robula.run.driver import iterate
-from robula.run.progress import track
+from robula.run.driver import iterate, track
 from robula.run.starts import draw_start
-from robula.run.step_bias import StepBias
-from robula.run.step_choice import choose_step
-from robula.run.step_size import StepFor, StepSize, check_step_size
+from robula.run.step_choice import StepFor, StepSize, check_step_size, choose_step
+from robula.run.step_pair import StepBias
+from robula.selectors import resolve_selector
 from robula.selectors.excess import DEFAULT_BUDGET
-from robula.selectors.registry import resolve_selector
-from robula.selectors.selector import ContaminationEstimate, Selector
+from robula.selectors.selection import ContaminationEstimate, Selector
 from robula.tables.arrays import as_numbers
-from robula.target.drift import LIKELIHOOD_ROWS, LikelihoodRows
-from robula.target.drift_maker import drift_maker
-from robula.target.find_centre import find_centre
+from robula.target.centre_search import find_centre
+from robula.target.drift import LIKELIHOOD_ROWS, LikelihoodRows, drift_maker
 from robula.target.robust_gradient import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
@@ -129,7 +126,7 @@ def sample(
     if not isinstance(model, Model):
         raise InputError(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
-            "PoissonModel or from_jax, or subclass robula.Model."
+            "PoissonModel or from_jax, or subclass robula.models.Model."
         )
     estimate = isinstance(contamination, str) and contamination == "estimate"
     contamination = check_contamination(DEFAULT_BUDGET if estimate else contamination)
@@ -165,7 +162,17 @@ def sample(
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])
     adapted = kernel.adapt(centre, looking)
-    drift_for = drift_maker(model, selector, contamination, likelihood_rows, refresh_every, burn_in, centre, adapted)
+    drift_for = drift_maker(
+        model,
+        selector,
+        contamination,
+        likelihood_rows,
+        refresh_every,
+        burn_in,
+        centre,
+        adapted.smoothness,
+        adapted.scaling,
+    )
     measured: StepBias | None = None
     if step_sizes is None:
         require_data_curvature(centre)

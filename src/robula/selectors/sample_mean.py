@@ -9,8 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.models.model import Model
-from robula.selectors.selection import Part, Selection
-from robula.selectors.selector import RobustMean, as_points
+from robula.selectors.selection import Part, RobustMean, Selection, as_points
 
 
 @dataclass(frozen=True)

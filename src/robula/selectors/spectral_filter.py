@@ -13,8 +13,7 @@ from robula._types import FloatArray
 from robula._validation import check_contamination, check_name
 from robula.selectors.diakonikolas2017 import diakonikolas_filter
 from robula.selectors.principal_direction import column_scales, refuse_non_finite, top_direction
-from robula.selectors.selection import Part, Selection
-from robula.selectors.selector import RobustMean, as_points
+from robula.selectors.selection import Part, RobustMean, Selection, as_points
 
 _ROUNDS = 200
 #: Standard error of a squared MAD relative to the variance of normal values is 2.3 / sqrt(n); two and a half of them.

@@ -11,8 +11,7 @@ from robula._validation import check_count, show
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.selectors.recursive import RecursiveMean
-from robula.selectors.selection import Part, Selection
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Part, Selection, Selector
 
 # Numbers in one block of gradients, 32 MiB.
 _BLOCK = 2**22

@@ -9,8 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.models.model import Model
-from robula.selectors.selection import Part, Selection
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Part, Selection, Selector
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,8 @@
 """Data with known bad rows and an exactly known clean posterior: the paper's two settings and a zoo of attacks."""
 
 from robula.simulate import attacks
-from robula.simulate.contaminated_regression import contaminated_regression
-from robula.simulate.label_flips import confident_flips, random_flips
-from robula.simulate.linear_regression import linear_regression
-from robula.simulate.mean_estimation import mean_estimation
+from robula.simulate.attacks import confident_flips, contaminated_regression, random_flips
+from robula.simulate.paper_settings import linear_regression, mean_estimation
 from robula.simulate.problem import Problem
 
 __all__ = [

@@ -12,7 +12,7 @@ from robula._types import ArrayInput, FloatArray
 from robula.kernels.kernel import Kernel
 from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, robust_coordinates
 from robula.sklearn.noise_scale import robust_noise_scale
 from robula.sklearn.robust_glm import RobustBayesianGLM

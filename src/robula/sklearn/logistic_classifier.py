@@ -14,7 +14,7 @@ from robula._types import ArrayInput, FloatArray
 from robula.kernels.kernel import Kernel
 from robula.models.logistic_model import LogisticModel
 from robula.models.priors import NormalPrior
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.robust_glm import RobustBayesianGLM
 

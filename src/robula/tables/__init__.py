@@ -1,1 +1,1 @@
-"""First stage: user input becomes checked arrays."""
+"""Files, frames and lists become checked arrays: one reader, one encoding."""

@@ -1,4 +1,4 @@
-"""A robust centre of the posterior, and the curvature of the rows trusted on the way there.
+"""Find a robust centre of the posterior, by the search that fits its size.
 
 The default step size and start need the curvature of the posterior. It must not come from all rows: a few rows with
 huge features own it then, and the step becomes so small that the chain never arrives.
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import fmin_l_bfgs_b
 
 from robula._types import FloatArray
+from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.selectors.selection import Selection
-from robula.selectors.selector import Selector
+from robula.selectors.selection import Selection, Selector
 from robula.target.drift import rows_stood_for
 from robula.target.frozen_gradient import frozen_mean
-from robula.target.trusted_curvature import TrustedCurvature
+from robula.target.robust_centre import FLAT, RobustCentre, TrustedCurvature
 
 _SELECTIONS = 10
 _NEWTON_STEPS = 5
@@ -26,51 +26,8 @@ _HALVINGS = 12
 # A Newton decrement of sqrt(d) is what a posterior draw has; a tenth of it is well inside the posterior.
 _CLOSE = 0.1
 
-
-class RobustCentre(NamedTuple):
-    """Where the robust drift vanishes, roughly, and the curvature there.
-
-    Attributes
-    ----------
-    theta : ndarray, shape (d,)
-    smoothness : float
-        The paper's L: largest curvature of the posterior of the trusted rows. Where the model bounds its curvature
-        over all theta, the smaller of that bound for the rows trusted at the start and for those trusted at the
-        centre: bad rows with large features would have to look harmless in both places to slow the chain down. Else
-        the curvature at the centre.
-    strong_convexity : float
-        The paper's m at the centre: smallest curvature.
-    width : float
-        Posterior width sqrt(trace of the inverse curvature).
-    bounded : bool
-        Whether ``smoothness`` holds for all theta.
-    local_smoothness : float
-        Largest curvature at the centre itself.
-    data_curvature : float
-        Largest curvature of the trusted rows alone, without the prior.
-    weakest_direction : ndarray, shape (d,)
-        Direction of the smallest curvature; in it, the information (curvature) of the trusted rows, of the prior and
-        of all rows follow.
-    eigenvalues, eigenvectors : ndarray, shapes (d,) and (d, d), or None
-        Of the curvature at the centre, the smallest first; None where the model cannot afford a (d, d) matrix.
-    curvature : TrustedCurvature
-        Of the rows trusted at the centre, for a look elsewhere.
-    """
-
-    theta: FloatArray
-    smoothness: float
-    strong_convexity: float
-    width: float
-    bounded: bool
-    local_smoothness: float
-    data_curvature: float
-    weakest_direction: FloatArray
-    trusted_information: float
-    prior_information: float
-    all_information: float
-    eigenvalues: FloatArray | None
-    eigenvectors: FloatArray | None
-    curvature: TrustedCurvature
+_LARGE_SELECTIONS = 3
+_ITERATIONS = 100
 
 
 def robust_centre(
@@ -188,3 +145,82 @@ def _damped(
             return candidate
         factor *= 0.5
     return theta + factor * direction
+
+
+def large_centre(
+    model: Model, selector: Selector, contamination: float, likelihood_rows: str, start: FloatArray
+) -> RobustCentre:
+    """Find a robust centre with L-BFGS and re-selection; its curvature by Lanczos iterations.
+
+    Each selection is frozen while L-BFGS goes uphill, for at most a hundred iterations; three selections. The centre
+    need not be a mode, and a model of this size rarely has only one: it is a place in the bulk where a step size can
+    be taken from.
+    """
+    theta, trusted = climb(model, selector, contamination, likelihood_rows, start, _LARGE_SELECTIONS)
+    largest = abs(trusted.extreme(theta, "LM"))
+    smallest = trusted.extreme(theta, "SA")
+    smallest = smallest if math.isfinite(smallest) else 0.0
+    floor = max(smallest, FLAT * largest)
+    nothing = math.nan
+    return RobustCentre(
+        theta,
+        largest,
+        smallest,
+        math.sqrt(model.dim / floor) if floor > 0 else 1.0,
+        bounded=False,
+        local_smoothness=largest,
+        data_curvature=largest,
+        weakest_direction=np.full(model.dim, nothing),
+        trusted_information=nothing,
+        prior_information=nothing,
+        all_information=nothing,
+        eigenvalues=None,
+        eigenvectors=None,
+        curvature=trusted,
+    )
+
+
+def climb(
+    model: Model, selector: Selector, contamination: float, likelihood_rows: str, start: FloatArray, selections: int
+) -> tuple[FloatArray, TrustedCurvature]:
+    """Select rows and go uphill with L-BFGS, in turn; returns where it ends and the rows trusted there."""
+    theta = start
+    for _ in range(selections):
+        found = _uphill(_trust(model, selector, contamination, likelihood_rows, theta), theta)
+        if not np.isfinite(found).all():
+            break
+        theta = found
+    return theta, _trust(model, selector, contamination, likelihood_rows, theta)
+
+
+def _uphill(trusted: TrustedCurvature, theta: FloatArray) -> FloatArray:
+    def objective(position: FloatArray) -> tuple[float, FloatArray]:
+        return -trusted.log_density(position), -trusted.gradient(position)
+
+    found, _, _ = fmin_l_bfgs_b(objective, theta, maxiter=_ITERATIONS)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _trust(
+    model: Model, selector: Selector, contamination: float, likelihood_rows: str, theta: FloatArray
+) -> TrustedCurvature:
+    selection = selector.select_rows(model, theta, contamination)
+    selection.check(model.n_rows, model.dim)
+    return TrustedCurvature(model, selection, rows_stood_for(selection, likelihood_rows, contamination))
+
+
+def find_centre(model: Model, selector: Selector, contamination: float, likelihood_rows: str) -> RobustCentre:
+    """Return a robust centre, or refuse a posterior that has none."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            begin = model.initial if selector.centre is None else selector.centre
+            search = robust_centre if model.dense_curvature else large_centre
+            centre = search(model, selector, contamination, likelihood_rows, begin)
+        except np.linalg.LinAlgError:
+            centre = None
+    if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
+        raise InputError(
+            "no centre of the posterior was found: its curvature there is not a positive number. "
+            "Bring the columns to ordinary scales, pass a proper prior, or (from_jax) another init."
+        )
+    return centre

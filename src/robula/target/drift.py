@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
 from robula._types import BoolArray, FloatArray
 from robula.models.model import Model
-from robula.selectors.selection import Selection
-from robula.target.robust_gradient import RobustGradient
+from robula.selectors.selection import Selection, Selector
+from robula.target.frozen_gradient import FrozenGradient
+from robula.target.robust_centre import RobustCentre
+from robula.target.robust_gradient import RefreshRule, RobustGradient, robust_gradient
+
+_MULTIPLE = 10.0
 
 LikelihoodRows = Literal["n", "clean", "weights"]
 LIKELIHOOD_ROWS: tuple[str, ...] = get_args(LikelihoodRows)
+
+
+def drift_limit(smoothness: float, dim: int) -> float:
+    """Return ten times the largest root-mean-square length that the drift has under the posterior.
+
+    In a posterior with density exp(-f) the mean of |grad f|^2 is the mean trace of the Hessian (integrate by parts),
+    at most L d where L is the largest curvature. |grad f|^2 / L is at most a sum of d squared standard normals for a
+    Gaussian posterior, so a length of 10 sqrt(L d) is reached with probability below exp(-40 d): the guard is silent
+    in the bulk.
+    """
+    return _MULTIPLE * math.sqrt(smoothness * dim)
 
 
 def rows_stood_for(selection: Selection, rule: str, contamination: float) -> float:
@@ -34,7 +51,7 @@ class RobustDrift:
 
     A drift longer than ``limit`` keeps its direction and is cut to that length. The limit is for models whose
     curvature has no global bound: far from the centre their drift can throw a chain to infinity in one step. It is
-    set so high (see :func:`robula.target.guard.drift_limit`) that it never acts in the bulk of the posterior. The
+    set so high (see :func:`drift_limit`) that it never acts in the bulk of the posterior. The
     length is measured in the coordinates phi of theta = scaling @ phi, where a kernel moves in such.
 
     Attributes
@@ -90,3 +107,55 @@ class RobustDrift:
         self.guarded = length[:, 0] > self._limit
         cut: FloatArray = drift * np.minimum(1.0, self._limit / np.maximum(length, 1e-300))
         return cut
+
+
+#: Makes a new drift; given another drift, one that follows its selections.
+DriftMaker = Callable[[RobustDrift | None], RobustDrift]
+
+
+class FollowingGradient(RobustGradient):
+    """Robust means under the selections that another drift, of as many chains, used last."""
+
+    def __init__(self, model: Model, leader: RobustDrift) -> None:
+        self._model, self._leader = model, leader
+        self.selections = ()
+        self.made = 0
+
+    def __call__(self, theta: FloatArray) -> FloatArray:
+        """Return the robust means at theta (c, d)."""
+        if self.selections is not self._leader.selections:
+            self.selections = self._leader.selections
+            each = self.selections if len(self.selections) > 1 else self.selections * len(theta)
+            self._frozen = FrozenGradient(self._model, each)
+        return self._frozen(theta)
+
+
+def drift_maker(
+    model: Model,
+    selector: Selector,
+    contamination: float,
+    likelihood_rows: str,
+    refresh_every: RefreshRule,
+    burn_in: int,
+    centre: RobustCentre,
+    smoothness: float,
+    scaling: FloatArray | None,
+) -> DriftMaker:
+    """Return a function that makes the drift of a run with these settings.
+
+    ``smoothness`` and ``scaling`` are the largest curvature in the kernel's coordinates, and what leads back from them.
+    """
+
+    def drift_for(leader: RobustDrift | None) -> RobustDrift:
+        return RobustDrift(
+            model,
+            robust_gradient(model, selector, contamination, refresh_every, centre.width, burn_in)
+            if leader is None
+            else FollowingGradient(model, leader),
+            likelihood_rows,
+            contamination,
+            limit=None if centre.bounded else drift_limit(smoothness, model.dim),
+            scaling=scaling,
+        )
+
+    return drift_for

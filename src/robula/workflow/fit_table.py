@@ -15,9 +15,9 @@ from robula._types import BoolArray, FloatArray
 from robula._validation import check_name
 from robula.exceptions import InputError, RobulaWarning
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.laplace import laplace
 from robula.models.linear_model import LinearModel
 from robula.models.mean_model import MeanModel
+from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample

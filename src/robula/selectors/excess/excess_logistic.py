@@ -1,31 +1,170 @@
 """The excess rule for logistic regression: how often labels contradict the model, and where.
 
-Random flips are spread over all rows and are met by the likelihood of flipped labels, averaged over the flip rate.
-Flips of the rows that the model is surest of are met by flip rates that depend on the row's doubt. The likelihood
-decides between the two.
+Random flips are spread over all rows and are met by the likelihood of labels flipped with probability e,
+(1 - e) s + e (1 - s) for a row of probability s, averaged over e. Its gradient is the plain gradient times
+s (1 - 2 e) / ((1 - e) s + e (1 - s)), so for e up to one half a flip rate is a row weight in [0, 1].
+
+An adversary flips the labels that the right model is surest of. With one flip rate for all rows the best explanation
+is then a flattened theta. With a rate in each group of rows of equal doubt min(p, 1 - p), the right theta explains all
+other rows better by far. The likelihood decides between the two.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
-from robula._types import FloatArray
+from robula._types import FloatArray, IntArray
 from robula.models.logistic_model import LogisticModel
-from robula.selectors.excess.flips import (
-    flip_modes,
-    flip_weights,
-    log_evidence,
-    own_probability,
-    self_consistent,
-)
-from robula.selectors.excess.grouped_flips import climb, within_budget
+from robula.models.posterior_mode import weighted_mode
+from robula.selectors.excess.excess_counts import quantile_groups
 from robula.selectors.excess.starting_point import Candidate, RobustStart
-from robula.selectors.selector import ContaminationEstimate
+from robula.selectors.selection import ContaminationEstimate
 
-_RATES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3)
+_STEPS = 50
+
+
+def own_probability(model: LogisticModel, theta: FloatArray) -> FloatArray:
+    """Probability (n,) that the model gives to each row's own label; never quite zero."""
+    eta = model.predictor(theta)
+    probability: FloatArray = expit(np.where(model.y > 0.5, eta, -eta))
+    return np.maximum(probability, 1e-300)
+
+
+def mixed_probability(own: FloatArray, rate: float | FloatArray) -> FloatArray:
+    """Probability (n,) of the label when it may have been flipped; ``rate`` broadcasts against ``own``."""
+    mixed: FloatArray = (1.0 - rate) * own + rate * (1.0 - own)
+    return mixed
+
+
+def flip_weights(own: FloatArray, rate: float | FloatArray) -> FloatArray:
+    """Gradient of the flipped-label likelihood over the plain one, shape (n,)."""
+    weights: FloatArray = own * (1.0 - 2.0 * rate) / mixed_probability(own, rate)
+    return weights
+
+
+def self_consistent(
+    model: LogisticModel,
+    weigh: Callable[[FloatArray], FloatArray],
+    theta: FloatArray,
+    tolerance: float = 1e-6,
+    steps: int = _STEPS,
+) -> tuple[FloatArray, FloatArray]:
+    """Weights (n,) and the mode (d,) of the rows so weighted, ``weigh`` giving the weights at a theta.
+
+    It ends when no row's linear predictor moves by more than ``tolerance``: that has no units.
+    """
+    for _ in range(steps):
+        moved = weighted_mode(model, weigh(theta), theta, steps=1)
+        change = float(np.abs(model.predictor(moved) - model.predictor(theta)).max())
+        theta = moved
+        if change < tolerance:
+            break
+    return weigh(theta), theta
+
+
+def flip_modes(model: LogisticModel, rates: Sequence[float], start: FloatArray) -> FloatArray:
+    """Modes (k, d) of the flipped-label likelihood at k flip rates, each found from the one before."""
+    modes = []
+    for rate in rates:
+
+        def weigh(theta: FloatArray, rate: float = rate) -> FloatArray:
+            return flip_weights(own_probability(model, theta), rate)
+
+        _, start = self_consistent(model, weigh, start, 1e-4)
+        modes.append(start)
+    return np.array(modes)
+
+
+def log_evidence(model: LogisticModel, theta: FloatArray, rate: float | FloatArray) -> float:
+    """Laplace's approximation of the log evidence for a flip rate, or one a row (n,); theta (d,) is the mode there."""
+    own = own_probability(model, theta)
+    mixed = mixed_probability(own, rate)
+    slope = (1.0 - 2.0 * rate) * own * (1.0 - own) / mixed
+    curvature = slope**2 - slope * (1.0 - 2.0 * own)
+    design = model.design
+    precision = (design.T * curvature) @ design + model.prior.precision(theta)
+    values = np.linalg.eigvalsh(precision)
+    # At a mode the curvature is positive; the prior's smallest stands in where an iteration stopped short of it.
+    floor = float(np.linalg.eigvalsh(model.prior.precision(theta))[0])
+    log_determinant = float(np.log(np.maximum(values, max(floor, 1e-12))).sum())
+    return float(np.log(mixed).sum() + model.prior.log_density(theta)) - 0.5 * log_determinant
+
+
+_DOUBT_LEVELS = (1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6)
+#: At one half a label says nothing and its row has weight 0; beyond it would count as its opposite.
+_RATES: FloatArray = np.array([0, 1, 2, 3, 5, 7.5, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50]) / 100.0
+#: Log-likelihood that a rate must gain to be above zero.
+_RATE_PRICE = 2.0
+_CLIMBS = 20
+_INNER_STEPS = 15
+
+
+class GroupedFlips(NamedTuple):
+    """One explanation of the labels.
+
+    Attributes
+    ----------
+    objective : float
+        Log-likelihood and log prior, less the price of the rates above zero.
+    theta : ndarray, shape (d,)
+    rates : ndarray, shape (n,)
+        Flip rate of each row's group.
+    groups : ndarray of int, shape (n,)
+    """
+
+    objective: float
+    theta: FloatArray
+    rates: FloatArray
+    groups: IntArray
+
+
+def climb(model: LogisticModel, theta: FloatArray) -> GroupedFlips:
+    """Improve an explanation: fit theta and the rates in the present groups, form the groups anew, while it helps."""
+    best = _explain(model, theta, _doubt_groups(model, theta))
+    for _ in range(_CLIMBS):
+        groups = best.groups
+
+        def weigh(theta: FloatArray, groups: IntArray = groups) -> FloatArray:
+            return flip_weights(own_probability(model, theta), _explain(model, theta, groups).rates)
+
+        _, moved = self_consistent(model, weigh, best.theta, 1e-3, _INNER_STEPS)
+        found = _explain(model, moved, _doubt_groups(model, moved))
+        if found.objective <= best.objective + 0.01:
+            break
+        best = found
+    return best
+
+
+def within_budget(found: GroupedFlips, contamination: float) -> FloatArray:
+    """Rates (n,) lowered in proportion where their mean is above the contamination."""
+    return found.rates * min(1.0, contamination / max(float(found.rates.mean()), 1e-300))
+
+
+def _doubt_groups(model: LogisticModel, theta: FloatArray) -> IntArray:
+    own = own_probability(model, theta)
+    return quantile_groups(np.minimum(own, 1.0 - own), _DOUBT_LEVELS)
+
+
+def _explain(model: LogisticModel, theta: FloatArray, groups: IntArray) -> GroupedFlips:
+    """Best rate of each group at theta."""
+    own = own_probability(model, theta)
+    rates = np.zeros_like(own)
+    total = float(model.prior.log_density(theta))
+    for group in np.unique(groups):
+        members = groups == group
+        gains = np.log(mixed_probability(own[members], _RATES[:, None])).sum(axis=1) - _RATE_PRICE * (_RATES > 0)
+        best = int(np.argmax(gains))
+        rates[members] = _RATES[best]
+        total += float(gains[best])
+    return GroupedFlips(total, theta, rates, groups)
+
+
+_COMMON_RATES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3)
 #: Rates whose modes are the starting points for rates by group; the budget does not limit where to start.
 _START_RATES = (0.0, 0.05, 0.1, 0.2, 0.3)
 #: Prior probability that no label is flipped at random; without it, clean but noisy data lose their confidence.
@@ -41,7 +180,7 @@ _BY_DOUBT = "flip rates by doubt"
 def logistic_start(model: LogisticModel, contamination: float) -> RobustStart:
     """Explanations of the labels: one flip rate for all rows, over a grid, or rates by doubt; the likeliest wins."""
     began = time.perf_counter()
-    modes = dict(zip(_RATES, flip_modes(model, _RATES, model.initial), strict=True))
+    modes = dict(zip(_COMMON_RATES, flip_modes(model, _COMMON_RATES, model.initial), strict=True))
     found = [
         (Candidate(f"flip rate {rate:g}", log_evidence(model, theta, rate)), theta)
         for rate, theta in modes.items()
@@ -70,7 +209,7 @@ def logistic_weights(
         )
         error = float(np.sqrt((rates * (1.0 - rates)).sum() + 1.0)) / model.n_rows
         return weights, theta, ContaminationEstimate(float(rates.mean()), error)
-    allowed = [rate for rate in _RATES if rate <= contamination]
+    allowed = [rate for rate in _COMMON_RATES if rate <= contamination]
     modes = flip_modes(model, allowed, start.theta)
     chances = _chances(np.array([log_evidence(model, *pair) for pair in zip(modes, allowed, strict=True)]))
 

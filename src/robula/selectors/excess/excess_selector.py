@@ -11,21 +11,23 @@ import numpy as np
 from robula._types import FloatArray
 from robula._validation import check_contamination, show
 from robula.exceptions import BreakdownWarning, InputError
-from robula.models.linear_model import LinearModel
+from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
 from robula.models.logistic_model import LogisticModel
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model
 from robula.models.poisson_model import PoissonModel
 from robula.models.posterior_mode import weighted_mode
-from robula.models.unknown_scale import UnknownScaleLinearModel
 from robula.selectors.excess.excess_logistic import logistic_start, logistic_weights
 from robula.selectors.excess.excess_mean import mean_start, mean_weights
-from robula.selectors.excess.excess_regression import regression_start, regression_weights
-from robula.selectors.excess.excess_scale import unknown_scale_start, unknown_scale_weights
+from robula.selectors.excess.excess_regression import (
+    regression_start,
+    regression_weights,
+    unknown_scale_start,
+    unknown_scale_weights,
+)
 from robula.selectors.excess.starting_point import RobustStart
 from robula.selectors.sample_mean import SampleMean
-from robula.selectors.selection import Part, Selection
-from robula.selectors.selector import ContaminationEstimate, Selector
+from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 
 #: Contamination assumed where none is given; it limits how many rows may be flagged and which flip rates are tried.
@@ -185,7 +187,7 @@ def robust_start(model: Model, contamination: float | Literal["estimate"]) -> Ro
     --------
     >>> import robula
     >>> problem = robula.simulate.linear_regression(n_clean=400, dim=3, contamination=0.2, seed=1)
-    >>> start = robula.robust_start(problem.model, contamination=0.2)
+    >>> start = robula.selectors.robust_start(problem.model, contamination=0.2)
     >>> bool(abs(start.theta - problem.truth).max() < 0.3)
     True
     """

@@ -10,8 +10,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray
 from robula.models.posterior_mode import weighted_mode
-from robula.selectors.excess.excess_counts import clean_count
-from robula.selectors.excess.responses import ResponseModel, bin_shares, residuals
+from robula.selectors.excess.excess_counts import ResponseModel, bin_shares, clean_count, residuals
 
 _SHRINK = 1.5
 _HUBER = 1.345
