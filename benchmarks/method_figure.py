@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import robula
-from robula.selectors.excess.excess_counts import EDGES, PROBABILITIES, clean_count
+from robula.selectors.excess.excess_constants import EDGES, PROBABILITIES
+from robula.selectors.excess.excess_counts import clean_count
 from robula.selectors.excess.excess_selector import PreparedExcess
 
 OUT = Path(__file__).parents[1] / "docs" / "images" / "method.png"

@@ -8,7 +8,8 @@ from scipy.special import expit
 
 import robula
 from robula.models.posterior_mode import weighted_mode, weighted_precision
-from robula.selectors.excess.excess_counts import BINS, PROBABILITIES, clean_count, excess_factors
+from robula.selectors.excess.excess_constants import BINS, PROBABILITIES
+from robula.selectors.excess.excess_counts import clean_count, excess_factors
 from robula.selectors.excess.excess_selector import PARTS
 
 PRIOR = robula.NormalPrior(0.0, 1.0)

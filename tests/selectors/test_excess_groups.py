@@ -18,7 +18,7 @@ def rng():
 
 def one_hot(z):
     """Shares of rows with residuals z, as the rule makes them for a continuous response."""
-    from robula.selectors.excess.excess_counts import BINS, EDGES
+    from robula.selectors.excess.excess_constants import BINS, EDGES
 
     shares = np.zeros((len(z), BINS))
     shares[np.arange(len(z)), np.digitize(z, EDGES[1:-1])] = 1.0

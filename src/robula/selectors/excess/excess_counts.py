@@ -16,26 +16,23 @@ from scipy.special import ndtr, pdtr, pdtrc
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.models.linear_model import LinearModel
 from robula.models.poisson_model import PoissonModel
+from robula.selectors.excess.excess_constants import (
+    BINS,
+    EDGES,
+    FAR,
+    FEWEST_REPEATS,
+    MINORITY,
+    PROBABILITIES,
+    REGIONS,
+    REPEAT_GATE,
+    WINDOWS,
+)
 
-#: Bins of width 1/2 on [-4, 4] and two tails.
-EDGES: FloatArray = np.concatenate([[-np.inf], np.arange(-4.0, 4.01, 0.5), [np.inf]])
-BINS = len(EDGES) - 1
-PROBABILITIES: FloatArray = np.diff(ndtr(EDGES))
-#: Beyond this many standard deviations a row is dropped wherever anything is in excess: 7e-6 of clean rows are there.
-FAR = 4.5
-
-# The centre, both halves and both flanks. Bad rows cannot fill them all in the model's proportions unless they look
-# like the model, and a group that is one-sided or too tight leaves one of them nearly empty.
-_REGIONS = ((-1.0, 1.0), (-1.5, 0.0), (0.0, 1.5), (-2.5, -0.5), (0.5, 2.5))
 _IN_REGION: FloatArray = np.array(
-    [[low <= left and right <= high for left, right in pairwise(EDGES)] for low, high in _REGIONS],
+    [[low <= left and right <= high for left, right in pairwise(EDGES)] for low, high in REGIONS],
     dtype=np.float64,
 )
 _REGION_PROBABILITIES: FloatArray = _IN_REGION @ PROBABILITIES
-#: Neighbouring bins are tested alone, in pairs and in fours: an excess may be spread thin.
-WINDOWS = (1, 2, 4)
-#: With a clean share below this the gate is no longer needed.
-_MINORITY = 0.6
 
 
 def clean_count(counts: FloatArray, slack: float) -> float:
@@ -78,7 +75,7 @@ def excess_factors(counts: FloatArray, gate: float, windows: tuple[int, ...] = W
             over[first : first + size] = True
     if not over.any():
         return None
-    if clean < _MINORITY * counts.sum():
+    if clean < MINORITY * counts.sum():
         return ungated_factors(counts)
     return _ratios(expected, counts, over)
 
@@ -122,9 +119,6 @@ def quantile_groups(values: FloatArray, levels: tuple[float, ...]) -> IntArray:
 
 
 ResponseModel = LinearModel | PoissonModel
-
-_FEWEST_REPEATS = 5
-_REPEAT_GATE = 4.0
 
 
 def residuals(model: ResponseModel, theta: FloatArray) -> FloatArray:
@@ -185,15 +179,15 @@ def repeat_weights(model: ResponseModel, theta: FloatArray) -> FloatArray:
     if not isinstance(model, LinearModel):
         return weights
     values, which, repeats = np.unique(model.y, return_inverse=True, return_counts=True)
-    if len(values) < 3 or repeats.max() < _FEWEST_REPEATS:
+    if len(values) < 3 or repeats.max() < FEWEST_REPEATS:
         return weights
     gaps = np.diff(values) / 2.0
     below, above = np.concatenate([gaps[:1], gaps]), np.concatenate([gaps, gaps[-1:]])
     eta = model.predictor(theta)
-    for index in np.flatnonzero(repeats >= _FEWEST_REPEATS):
+    for index in np.flatnonzero(repeats >= FEWEST_REPEATS):
         top = ndtr((values[index] + above[index] - eta) / model.noise_scale)
         bottom = ndtr((values[index] - below[index] - eta) / model.noise_scale)
         expected = np.asarray((top - bottom).sum())
-        if repeats[index] > poisson_limit(expected, _REPEAT_GATE):
+        if repeats[index] > poisson_limit(expected, REPEAT_GATE):
             weights[which == index] = float(expected) / repeats[index]
     return weights

@@ -21,11 +21,23 @@ from scipy.special import expit, logsumexp
 from robula._types import FloatArray, IntArray
 from robula.models.logistic_model import LogisticModel
 from robula.models.posterior_mode import weighted_mode
+from robula.selectors.excess.excess_constants import (
+    CLIMB_STEPS,
+    CLIMBS,
+    COMMON_RATES,
+    DOUBT_LEVELS,
+    FLIP_STEPS,
+    GAIN_PER_COEFFICIENT,
+    GAIN_PER_ROW,
+    LEAST_GAIN,
+    NO_FLIPS,
+    RATE_PRICE,
+    RATES_BY_DOUBT,
+    START_RATES,
+)
 from robula.selectors.excess.excess_counts import quantile_groups
 from robula.selectors.excess.starting_point import Candidate, RobustStart
 from robula.selectors.selection import ContaminationEstimate
-
-_STEPS = 50
 
 
 def own_probability(model: LogisticModel, theta: FloatArray) -> FloatArray:
@@ -52,7 +64,7 @@ def self_consistent(
     weigh: Callable[[FloatArray], FloatArray],
     theta: FloatArray,
     tolerance: float = 1e-6,
-    steps: int = _STEPS,
+    steps: int = FLIP_STEPS,
 ) -> tuple[FloatArray, FloatArray]:
     """Weights (n,) and the mode (d,) of the rows so weighted, ``weigh`` giving the weights at a theta.
 
@@ -95,15 +107,6 @@ def log_evidence(model: LogisticModel, theta: FloatArray, rate: float | FloatArr
     return float(np.log(mixed).sum() + model.prior.log_density(theta)) - 0.5 * log_determinant
 
 
-_DOUBT_LEVELS = (1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6)
-#: At one half a label says nothing and its row has weight 0; beyond it would count as its opposite.
-_RATES: FloatArray = np.array([0, 1, 2, 3, 5, 7.5, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50]) / 100.0
-#: Log-likelihood that a rate must gain to be above zero.
-_RATE_PRICE = 2.0
-_CLIMBS = 20
-_INNER_STEPS = 15
-
-
 class GroupedFlips(NamedTuple):
     """One explanation of the labels.
 
@@ -126,13 +129,13 @@ class GroupedFlips(NamedTuple):
 def climb(model: LogisticModel, theta: FloatArray) -> GroupedFlips:
     """Improve an explanation: fit theta and the rates in the present groups, form the groups anew, while it helps."""
     best = _explain(model, theta, _doubt_groups(model, theta))
-    for _ in range(_CLIMBS):
+    for _ in range(CLIMBS):
         groups = best.groups
 
         def weigh(theta: FloatArray, groups: IntArray = groups) -> FloatArray:
             return flip_weights(own_probability(model, theta), _explain(model, theta, groups).rates)
 
-        _, moved = self_consistent(model, weigh, best.theta, 1e-3, _INNER_STEPS)
+        _, moved = self_consistent(model, weigh, best.theta, 1e-3, CLIMB_STEPS)
         found = _explain(model, moved, _doubt_groups(model, moved))
         if found.objective <= best.objective + 0.01:
             break
@@ -147,7 +150,7 @@ def within_budget(found: GroupedFlips, contamination: float) -> FloatArray:
 
 def _doubt_groups(model: LogisticModel, theta: FloatArray) -> IntArray:
     own = own_probability(model, theta)
-    return quantile_groups(np.minimum(own, 1.0 - own), _DOUBT_LEVELS)
+    return quantile_groups(np.minimum(own, 1.0 - own), DOUBT_LEVELS)
 
 
 def _explain(model: LogisticModel, theta: FloatArray, groups: IntArray) -> GroupedFlips:
@@ -157,38 +160,30 @@ def _explain(model: LogisticModel, theta: FloatArray, groups: IntArray) -> Group
     total = float(model.prior.log_density(theta))
     for group in np.unique(groups):
         members = groups == group
-        gains = np.log(mixed_probability(own[members], _RATES[:, None])).sum(axis=1) - _RATE_PRICE * (_RATES > 0)
+        gains = np.log(mixed_probability(own[members], RATES_BY_DOUBT[:, None])).sum(axis=1) - RATE_PRICE * (
+            RATES_BY_DOUBT > 0
+        )
         best = int(np.argmax(gains))
-        rates[members] = _RATES[best]
+        rates[members] = RATES_BY_DOUBT[best]
         total += float(gains[best])
     return GroupedFlips(total, theta, rates, groups)
 
 
-_COMMON_RATES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3)
-#: Rates whose modes are the starting points for rates by group; the budget does not limit where to start.
-_START_RATES = (0.0, 0.05, 0.1, 0.2, 0.3)
-#: Prior probability that no label is flipped at random; without it, clean but noisy data lose their confidence.
-_NO_FLIPS = 0.5
-#: Log evidence by which rates by doubt must beat one rate for all: the larger of the first two (the second times n),
-#: and the third times d. Real data, clean or with random flips, gained up to 8, and 0.013 a row where the model itself
-#: is wrong; simulated clean data 17, and 0.27 a coefficient where there are many. Flips of the surest tenth of the
-#: labels gain 0.03 to 0.19 a row.
-_LEAST_GAIN, _GAIN_PER_ROW, _GAIN_PER_COEFFICIENT = 15.0, 0.015, 0.25
 _BY_DOUBT = "flip rates by doubt"
 
 
 def logistic_start(model: LogisticModel, contamination: float) -> RobustStart:
     """Explanations of the labels: one flip rate for all rows, over a grid, or rates by doubt; the likeliest wins."""
     began = time.perf_counter()
-    modes = dict(zip(_COMMON_RATES, flip_modes(model, _COMMON_RATES, model.initial), strict=True))
+    modes = dict(zip(COMMON_RATES, flip_modes(model, COMMON_RATES, model.initial), strict=True))
     found = [
         (Candidate(f"flip rate {rate:g}", log_evidence(model, theta, rate)), theta)
         for rate, theta in modes.items()
         if rate <= contamination
     ]
     # The budget limits the rates, not where the search for them starts.
-    price = max(_LEAST_GAIN, _GAIN_PER_ROW * model.n_rows) + _GAIN_PER_COEFFICIENT * model.dim
-    for rate in _START_RATES:
+    price = max(LEAST_GAIN, GAIN_PER_ROW * model.n_rows) + GAIN_PER_COEFFICIENT * model.dim
+    for rate in START_RATES:
         climbed = climb(model, modes[rate])
         evidence = log_evidence(model, climbed.theta, within_budget(climbed, contamination))
         found.append((Candidate(f"{_BY_DOUBT}, from {rate:g}", evidence - price), climbed.theta))
@@ -209,7 +204,7 @@ def logistic_weights(
         )
         error = float(np.sqrt((rates * (1.0 - rates)).sum() + 1.0)) / model.n_rows
         return weights, theta, ContaminationEstimate(float(rates.mean()), error)
-    allowed = [rate for rate in _COMMON_RATES if rate <= contamination]
+    allowed = [rate for rate in COMMON_RATES if rate <= contamination]
     modes = flip_modes(model, allowed, start.theta)
     chances = _chances(np.array([log_evidence(model, *pair) for pair in zip(modes, allowed, strict=True)]))
 
@@ -229,8 +224,8 @@ def _chances(evidences: FloatArray) -> FloatArray:
     count = len(evidences)
     if count == 1:
         return np.ones(1)
-    prior = np.full(count, (1.0 - _NO_FLIPS) / (count - 1))
-    prior[0] = _NO_FLIPS
+    prior = np.full(count, (1.0 - NO_FLIPS) / (count - 1))
+    prior[0] = NO_FLIPS
     unnormalised = evidences + np.log(prior)
     chances: FloatArray = np.exp(unnormalised - logsumexp(unnormalised))
     return chances

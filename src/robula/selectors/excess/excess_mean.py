@@ -10,17 +10,21 @@ from scipy.special import chdtr, chdtrc, ndtri
 from robula._types import FloatArray
 from robula.models.mean_model import MeanModel
 from robula.models.posterior_mode import weighted_mode
-from robula.selectors.excess.excess_counts import BINS, EDGES, FAR, WINDOWS, remove_excess
+from robula.selectors.excess.excess_constants import (
+    ALTERNATIONS,
+    BINS,
+    EDGE_SLACK,
+    EDGES,
+    FAR,
+    GATE,
+    MEAN_DIRECTION_GATE,
+    WINDOWS,
+)
+from robula.selectors.excess.excess_counts import remove_excess
 from robula.selectors.excess.starting_point import Candidate, RobustStart
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.principal_direction import top_direction
 from robula.selectors.spectral_filter import SpectralFilter
-
-_GATE = 3.7
-_DIRECTION_GATE = 4.5
-_ALTERNATIONS = 15
-#: The largest eigenvalue may exceed the edge of a clean sample's spectrum by this factor.
-_EDGE_SLACK = 1.15
 
 
 def mean_start(model: MeanModel, contamination: float, without: frozenset[str] = frozenset()) -> RobustStart:
@@ -60,7 +64,7 @@ def _fixed_point(
     model: MeanModel, whitened: FloatArray, factor: FloatArray, theta: FloatArray, without: frozenset[str]
 ) -> tuple[FloatArray, FloatArray]:
     weights = np.ones(model.n_rows)
-    for round_number in range(_ALTERNATIONS):
+    for round_number in range(ALTERNATIONS):
         fresh = _reweigh(whitened - theta @ factor, without)
         fresh = fresh if round_number < 2 else 0.5 * (weights + fresh)
         change = float(np.abs(fresh - weights).sum())
@@ -82,7 +86,7 @@ def _reweigh(deviations: FloatArray, without: frozenset[str]) -> FloatArray:
     group = np.zeros(rows, dtype=np.intp)
     squares = (deviations**2).sum(axis=1)
     shares, near = _shares(_radius_score(deviations))
-    weights = remove_excess(shares, near, group, _GATE, windows)
+    weights = remove_excess(shares, near, group, GATE, windows)
     removed = 1.0 - weights
     if removed.sum() > max(10.0, 0.01 * rows):
         total = removed @ deviations
@@ -92,14 +96,14 @@ def _reweigh(deviations: FloatArray, without: frozenset[str]) -> FloatArray:
             np.maximum(total @ total - 2.0 * removed * (deviations @ total) + removed**2 * squares, 1e-300)
         )
         shares, near = _shares(along / length)
-        weights = remove_excess(shares, weights * near, group, _GATE, windows)
+        weights = remove_excess(shares, weights * near, group, GATE, windows)
     if "direction" not in without and weights.any():
         centre = weights @ deviations / weights.sum()
         variance, direction = top_direction(deviations, weights, centre)
-        if variance > _EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2:
+        if variance > EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2:
             projection = (deviations @ direction) * (1.0 - weights * squares / (weights.sum() * variance))
             shares, near = _shares(projection)
-            weights = remove_excess(shares, weights * near, group, _DIRECTION_GATE, windows)
+            weights = remove_excess(shares, weights * near, group, MEAN_DIRECTION_GATE, windows)
     return weights
 
 

@@ -13,11 +13,22 @@ from robula._types import BoolArray, FloatArray, IntArray
 from robula.exceptions import InputError
 from robula.models.linear_model import UnknownScaleLinearModel
 from robula.models.posterior_mode import inverse_factor, weighted_mode, weighted_precision
-from robula.selectors.excess.excess_counts import (
+from robula.selectors.excess.excess_constants import (
+    ALTERNATIONS,
     BINS,
+    CONFIRMED,
     EDGES,
     FAR,
+    GATE,
+    GROUP_TEST,
+    MAJORITY,
+    SCALE_FACTORS,
+    SCALE_REFINEMENTS,
+    SCALE_SEARCHES,
+    SWEEPS,
     WINDOWS,
+)
+from robula.selectors.excess.excess_counts import (
     ResponseModel,
     bin_shares,
     clean_count,
@@ -27,17 +38,6 @@ from robula.selectors.excess.excess_counts import (
 )
 from robula.selectors.excess.row_groups import flag_rows, leaning_directions, remove_alike, score_directions
 from robula.selectors.excess.starting_point import RobustStart, response_start
-
-#: Standard deviations beyond which a count is no longer chance.
-_GATE = 3.7
-_GROUP_TEST = 4.0
-#: A flagged group in which fewer rows than this share can be clean is dropped. Correlated or heavy-tailed features flag
-#: many good rows beside the bad ones, and dropping these would make the posterior too wide.
-_MAJORITY = 0.5
-#: An excess that shrinks below this share of itself in the fit without it was chance.
-_CONFIRMED = 0.2
-_ALTERNATIONS = 15
-_SWEEPS = 2
 
 
 def regression_start(model: ResponseModel, contamination: float, without: frozenset[str] = frozenset()) -> RobustStart:
@@ -58,13 +58,13 @@ def regression_weights(
     one_group = np.zeros(model.n_rows, dtype=np.intp)
     base = _without_repeats(model, theta, without)
     shares, near = bin_shares(model, theta, np.ones(model.n_rows))
-    weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, _GATE, windows))
+    weights = np.where(flagged, 0.0, remove_excess(shares, base * near, one_group, GATE, windows))
     searched = without
-    for round_number in range(_ALTERNATIONS):
+    for round_number in range(ALTERNATIONS):
         theta = weighted_mode(model, weights, theta)
         fresh, base = _reweigh(model, theta, weights, flagged, searched, windows)
         removed = float((base - fresh).sum())
-        unconfirmed = removed < _CONFIRMED * float((base - weights).sum())
+        unconfirmed = removed < CONFIRMED * float((base - weights).sum())
         if round_number > 0 and unconfirmed and "confirmation" not in without:
             # Bad rows stand out more once they are left out of the fit. These do not, so chance chose their group.
             searched = without | {"direction", "likeness", "lean"}
@@ -99,12 +99,12 @@ def _reweigh(
     # Repeated values and groups dropped as a whole are settled: the good rows nearest to them in x are not like them.
     unsettled = unrepeated > 0.5
     if flagged.any() and _disagrees(z[flagged]):
-        weights = remove_excess(shares, base, flagged.astype(np.intp), _GATE, windows)
-        if clean_count(shares[flagged].sum(axis=0), 0.0) < _MAJORITY * flagged.sum():
+        weights = remove_excess(shares, base, flagged.astype(np.intp), GATE, windows)
+        if clean_count(shares[flagged].sum(axis=0), 0.0) < MAJORITY * flagged.sum():
             weights[flagged] = 0.0
             unsettled &= ~flagged
     else:
-        weights = remove_excess(shares, base, one_group, _GATE, windows)
+        weights = remove_excess(shares, base, one_group, GATE, windows)
     fit = _Fit(whitened, np.clip(z, -8.0, 8.0), shares, base, previous)
     return _search_groups(fit, weights, unsettled, without, windows), base
 
@@ -126,7 +126,7 @@ def _search_groups(
     # A direction is chosen by the data, among d and from residuals that the fit made orthogonal to x: chance reaches
     # further there. The power keeps the share of clean data sets that lose rows at a few per cent up to d = n / 10.
     rows, dim = fit.whitened.shape
-    gate = _GATE / max(1.0 - dim / rows, 0.5) ** 4
+    gate = GATE / max(1.0 - dim / rows, 0.5) ** 4
 
     def along(directions: Iterable[tuple[IntArray, FloatArray]], weights: FloatArray) -> FloatArray:
         for groups, side in directions:
@@ -134,7 +134,7 @@ def _search_groups(
             weights = remove_excess(mirrored, weights, groups, gate, windows)
         return weights
 
-    for _ in range(_SWEEPS):
+    for _ in range(SWEEPS):
         before = weights
         if "direction" not in without:
             weights = along(score_directions(fit.whitened, fit.z, weights), weights)
@@ -160,13 +160,7 @@ def _disagrees(z: FloatArray) -> bool:
     count = len(z)
     mean = abs(float(z.sum())) / np.sqrt(count)
     variance = float((np.minimum(z**2, 25.0) - 1.0).sum()) / np.sqrt(2.0 * count)
-    return bool(max(mean, variance) > _GROUP_TEST)
-
-
-_SEARCHES = 6
-_REFINEMENTS = 3
-#: Scales tried around the current one, from a fifth of it to one and a half times.
-_FACTORS: FloatArray = np.exp(np.linspace(math.log(0.2), math.log(1.5), 41))
+    return bool(max(mean, variance) > GROUP_TEST)
 
 
 def unknown_scale_start(
@@ -179,12 +173,12 @@ def unknown_scale_start(
     would be inflated by the bad rows.
     """
     scale = math.exp(float(model.initial[-1]))
-    for _ in range(_SEARCHES):
+    for _ in range(SCALE_SEARCHES):
         start = regression_start(model.at_scale(scale), contamination, without)
         kept = ~start.flagged
         residuals = (model.y - model.design @ start.theta)[kept]
-        clean = [_clean_rows(residuals / (scale * factor)) for factor in _FACTORS]
-        factor = float(_FACTORS[int(np.argmax(clean))])
+        clean = [_clean_rows(residuals / (scale * factor)) for factor in SCALE_FACTORS]
+        factor = float(SCALE_FACTORS[int(np.argmax(clean))])
         scale *= factor
         if abs(math.log(factor)) < 0.08:
             break
@@ -198,7 +192,7 @@ def unknown_scale_weights(
 ) -> tuple[FloatArray, FloatArray]:
     """Row weights (n,) and the mode (d,) of coefficients and log scale of the rows so weighted."""
     theta = start.theta
-    for _ in range(_REFINEMENTS):
+    for _ in range(SCALE_REFINEMENTS):
         known = model.at_scale(math.exp(theta[-1]))
         weights, coefficients = regression_weights(known, replace(start, theta=theta[:-1]), without)
         squares = (model.y - model.design @ coefficients) ** 2

@@ -17,6 +17,7 @@ from robula.models.mean_model import MeanModel
 from robula.models.model import Model
 from robula.models.poisson_model import PoissonModel
 from robula.models.posterior_mode import weighted_mode
+from robula.selectors.excess.excess_constants import DEFAULT_BUDGET
 from robula.selectors.excess.excess_logistic import logistic_start, logistic_weights
 from robula.selectors.excess.excess_mean import mean_start, mean_weights
 from robula.selectors.excess.excess_regression import (
@@ -30,8 +31,6 @@ from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 
-#: Contamination assumed where none is given; it limits how many rows may be flagged and which flip rates are tried.
-DEFAULT_BUDGET = 0.2
 #: The parts of the rule that ``without`` can switch off.
 PARTS = ("start", "flags", "direction", "likeness", "lean", "confirmation", "repeats", "windows")
 

@@ -11,19 +11,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
+from robula.selectors.excess.excess_constants import (
+    DIRECTION_LEVELS,
+    DIRECTIONS,
+    EDGE_SLACK,
+    FAR_RANGES,
+    FEWEST_REMOVED,
+    FEWEST_REMOVED_SHARE,
+    FLAG_ROUNDS,
+    LEAN_LEVELS,
+    LEAN_RANGES,
+    LIKENESS_EVIDENCE,
+    LIKENESS_LEVELS,
+    LIKENESS_RIDGE,
+    SUSPECT_MARGIN,
+)
 from robula.selectors.excess.excess_counts import clean_count, quantile_groups, ungated_factors
 from robula.selectors.principal_direction import column_scales
-
-_DIRECTIONS = 3
-_DIRECTION_LEVELS = (0.5, 0.8, 0.93)
-#: Ranges of |z| in which rows may lean to one side, and the share of rows too close to the middle to have a side.
-_LEAN_RANGES = tuple((low, low + width) for width in (0.5, 1.0, 2.0) for low in np.arange(0.0, 3.1 - width, 0.5))
-_LEAN_LEVELS = (0.3,)
-#: Rows this many quartile ranges beyond the median distance are far from all others.
-_FAR_RANGES = 6.0
-#: The largest eigenvalue may exceed the edge of a clean sample's spectrum by this factor.
-_EDGE_SLACK = 1.15
-_ROUNDS = 50
 
 
 def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
@@ -44,9 +48,9 @@ def flag_rows(features: FloatArray, contamination: float) -> BoolArray:
     centred /= column_scales(centred)
     distance = np.sqrt((centred**2).sum(axis=1))
     middle, upper = np.quantile(distance, [0.5, 0.75])
-    weights = np.where(distance > middle + _FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)
-    edge = _EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2 / max(1.0 - dim / (3.0 * rows), 0.3)
-    for _ in range(_ROUNDS):
+    weights = np.where(distance > middle + FAR_RANGES * max(upper - middle, 1e-12), 0.0, 1.0)
+    edge = EDGE_SLACK * (1.0 + np.sqrt(dim / rows)) ** 2 / max(1.0 - dim / (3.0 * rows), 0.3)
+    for _ in range(FLAG_ROUNDS):
         total = weights.sum()
         if rows - total > (2.0 * contamination + 0.02) * rows:
             break
@@ -74,9 +78,9 @@ def score_directions(whitened: FloatArray, z: FloatArray, weights: FloatArray) -
     values, vectors = np.linalg.eigh((whitened.T * energy) @ whitened)
     leverage = (whitened**2).sum(axis=1)
     others = 1.0 - energy * leverage / max(values[-1], 1e-300)
-    for direction in vectors.T[: -_DIRECTIONS - 1 : -1]:
+    for direction in vectors.T[: -DIRECTIONS - 1 : -1]:
         projection = (whitened @ direction) * others
-        yield quantile_groups(np.abs(projection), _DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)
+        yield quantile_groups(np.abs(projection), DIRECTION_LEVELS), np.where(projection < 0, -1.0, 1.0)
 
 
 def leaning_directions(
@@ -95,26 +99,16 @@ def leaning_directions(
     leverage = (whitened**2).sum(axis=1)
     size = np.abs(z)
     found = []
-    for low, high in _LEAN_RANGES:
+    for low, high in LEAN_RANGES:
         signs = np.where((size >= low) & (size < high), np.sign(z) * weights, 0.0)
         lean = signs @ whitened
         energy = max(float(signs @ signs), 1e-300)
         # Squared length less its mean, over its standard deviation, for rows of squared length d / n each.
         excess = (lean @ lean - signs**2 @ leverage) / (energy * np.sqrt(2.0 * dim) / rows)
         found.append((float(excess), lean, signs))
-    for _, lean, signs in sorted(found, key=lambda one: -one[0])[:_DIRECTIONS]:
+    for _, lean, signs in sorted(found, key=lambda one: -one[0])[:DIRECTIONS]:
         projection = whitened @ lean - signs * leverage
-        yield quantile_groups(np.abs(projection), _LEAN_LEVELS), np.where(projection < 0, -1.0, 1.0)
-
-
-_LEVELS = (0.4, 0.6, 0.75, 0.85, 0.93)
-#: Fewer removed rows than this, or than this share of all, say nothing about their features.
-_FEWEST, _FEWEST_SHARE = 10.0, 0.01
-#: Standard errors by which likeness must predict removal.
-_EVIDENCE = 4.0
-#: A group is suspect when its share of clean rows is this much below that of all rows.
-_MARGIN = 0.2
-_RIDGE = 1e-3
+        yield quantile_groups(np.abs(projection), LEAN_LEVELS), np.where(projection < 0, -1.0, 1.0)
 
 
 def remove_alike(
@@ -136,20 +130,20 @@ def remove_alike(
     """
     removed = 1.0 - weights
     rows = len(weights)
-    if removed.sum() <= max(_FEWEST, _FEWEST_SHARE * rows):
+    if removed.sum() <= max(FEWEST_REMOVED, FEWEST_REMOVED_SHARE * rows):
         return weights
     likeness = likeness_to_removed(whitened, removed, fitted)
     # Standard errors of the correlation of the two, without dividing by a spread that may be zero.
     covariance = float((likeness - likeness.mean()) @ removed)
-    if covariance <= _EVIDENCE * np.sqrt(rows) * float(likeness.std() * removed.std()):
+    if covariance <= LIKENESS_EVIDENCE * np.sqrt(rows) * float(likeness.std() * removed.std()):
         return weights
-    groups = quantile_groups(likeness, _LEVELS)
+    groups = quantile_groups(likeness, LIKENESS_LEVELS)
     usual = clean_count(base @ shares, 0.0) / rows
     result = weights.copy()
     for group in np.unique(groups):
         members = groups == group
         counts = base[members] @ shares[members]
-        if clean_count(counts, 0.0) / members.sum() < usual - _MARGIN:
+        if clean_count(counts, 0.0) / members.sum() < usual - SUSPECT_MARGIN:
             factors = shares[members] @ ungated_factors(counts)
             result[members] = np.minimum(result[members], base[members] * factors)
     return result
@@ -170,7 +164,7 @@ def likeness_to_removed(whitened: FloatArray, removed: FloatArray, fitted: Float
     images = (whitened @ ((whitened.T * centred) @ whitened) * whitened).sum(axis=1)
     votes = np.column_stack([linear, (images - centred * leverage**2) * apart**2, leverage * apart])
     votes = (votes - votes.mean(axis=0)) / np.maximum(votes.std(axis=0), 1e-300)
-    inverse = np.linalg.inv(votes.T @ votes + _RIDGE * len(votes) * np.eye(votes.shape[1]))
+    inverse = np.linalg.inv(votes.T @ votes + LIKENESS_RIDGE * len(votes) * np.eye(votes.shape[1]))
     own = ((votes @ inverse) * votes).sum(axis=1)
     predicted: FloatArray = (votes @ (inverse @ (votes.T @ centred)) - own * centred) / (1.0 - own)
     return predicted

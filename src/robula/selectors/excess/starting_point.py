@@ -10,10 +10,8 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray
 from robula.models.posterior_mode import weighted_mode
+from robula.selectors.excess.excess_constants import HUBER, SHRINK
 from robula.selectors.excess.excess_counts import ResponseModel, bin_shares, clean_count, residuals
-
-_SHRINK = 1.5
-_HUBER = 1.345
 
 
 class Candidate(NamedTuple):
@@ -104,7 +102,7 @@ def _descend(model: ResponseModel, keep: BoolArray, robust: bool) -> list[tuple[
     z = residuals(model, theta)
     for _ in range(4):
         scale = max(1.4826 * float(np.median(np.abs(z[keep]))), 1.0)
-        theta = weighted_mode(model, base * np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(z), 1e-9)), theta, 5)
+        theta = weighted_mode(model, base * np.minimum(1.0, HUBER * scale / np.maximum(np.abs(z), 1e-9)), theta, 5)
         z = residuals(model, theta)
     found = []
     scale = max(1.5 * 1.4826 * float(np.median(np.abs(z[keep]))), 1.0)
@@ -115,4 +113,4 @@ def _descend(model: ResponseModel, keep: BoolArray, robust: bool) -> list[tuple[
         found.append((f"residuals up to {scale:.3g}", theta))
         if scale <= 1.0:
             return found
-        scale = max(1.0, scale / _SHRINK)
+        scale = max(1.0, scale / SHRINK)
