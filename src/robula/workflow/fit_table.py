@@ -14,6 +14,7 @@ from sklearn.covariance import MinCovDet
 from robula._types import BoolArray, FloatArray
 from robula._validation import check_name
 from robula.exceptions import InputError, RobulaWarning
+from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.linear_model import LinearModel
 from robula.models.mean_model import MeanModel
@@ -30,7 +31,6 @@ ESTIMATORS = {
     "logistic": RobustBayesianClassifier,
     "poisson": RobustPoissonRegressor,
 }
-MODELS = (*ESTIMATORS, "mean")
 # Assumed shares of bad rows at which the answer is shown, beside the declared one.
 _LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3)
 # A covariance by minimum determinant needs this many rows per column.

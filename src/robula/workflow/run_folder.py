@@ -17,12 +17,13 @@ from robula._types import FloatArray
 from robula._validation import show
 from robula._version import __version__
 from robula.exceptions import InputError
+from robula.models import MODELS
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
 from robula.result.arviz_conversion import effective_sample_sizes, r_hats, read_draws, write_netcdf
 from robula.tables.encoding import Encoding, complete_rows, with_numbers
 from robula.tables.read_table import read_table
-from robula.workflow.fit_table import MODELS, TableFit
+from robula.workflow.fit_table import TableFit
 
 _FORMAT, _FORMAT_VERSION = "robula-run", 1
 _MANIFEST, _DRAWS = "run.json", "draws.nc"
