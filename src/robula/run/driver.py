@@ -13,6 +13,8 @@ from robula._types import FloatArray
 from robula.kernels.kernel import Info, Kernel, State
 from robula.target.drift import RobustDrift
 
+Item = TypeVar("Item")
+
 
 class Step(NamedTuple):
     """One step of all chains; ``number`` counts from 1."""
@@ -65,9 +67,6 @@ def iterate(
                 raise Escape(number, size, state.theta, tuple(escaped.tolist()))
             state = moved
             yield Step(number, size, state.theta, info)
-
-
-Item = TypeVar("Item")
 
 
 def track(items: Iterable[Item], total: int, description: str, enabled: bool) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""The assembly: the only module that wires data, model, selector, kernel, chain and result together."""
+"""The sampler: checks what it is given, wires model, selector, target and kernel, runs the chains, makes the result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
 from robula._version import __version__
-from robula.exceptions import (
-    InputError,
-)
+from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.model import Model
@@ -27,13 +25,12 @@ from robula.run.cautions import (
 )
 from robula.run.collector import collect
 from robula.run.driver import iterate, track
-from robula.run.starts import draw_start
+from robula.run.starts import check_start, draw_start
 from robula.run.step_choice import StepFor, StepSize, check_step_size, choose_step
 from robula.run.step_pair import StepBias
 from robula.selectors import resolve_selector
 from robula.selectors.excess import DEFAULT_BUDGET
 from robula.selectors.selection import ContaminationEstimate, Selector
-from robula.tables.arrays import as_numbers
 from robula.target.centre_search import find_centre
 from robula.target.drift import LIKELIHOOD_ROWS, LikelihoodRows, drift_maker
 from robula.target.robust_gradient import RefreshRule
@@ -141,7 +138,7 @@ def sample(
         refresh_every = check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
-    given_start = None if start is None else _check_start(start, chains, model.dim)
+    given_start = None if start is None else check_start(start, chains, model.dim)
     root = _seed_sequence(seed)
     if chains * draws * model.dim > _MOST_NUMBERS:
         raise InputError(
@@ -279,15 +276,6 @@ def _step_size_from(step_size: StepSize) -> str:
     if step_size is None:
         return "1 / L of the trusted rows"
     return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
-
-
-def _check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
-    array = as_numbers(start, "start")
-    if array.shape not in ((dim,), (chains, dim)):
-        raise InputError(f"start has shape {array.shape}; pass ({dim},) for all chains or ({chains}, {dim}).")
-    if not np.isfinite(array).all():
-        raise InputError("start has missing or infinite entries.")
-    return np.array(np.broadcast_to(array, (chains, dim)))
 
 
 def _seed_sequence(seed: Any) -> np.random.SeedSequence:

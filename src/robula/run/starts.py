@@ -19,6 +19,18 @@ from robula.tables.arrays import as_numbers
 from robula.target.centre_search import climb
 from robula.target.robust_centre import RobustCentre
 
+_SELECTIONS = 8
+
+
+def check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
+    """Return a given start as (chains, d), or refuse it."""
+    array = as_numbers(start, "start")
+    if array.shape not in ((dim,), (chains, dim)):
+        raise InputError(f"start has shape {array.shape}; pass ({dim},) for all chains or ({chains}, {dim}).")
+    if not np.isfinite(array).all():
+        raise InputError("start has missing or infinite entries.")
+    return np.array(np.broadcast_to(array, (chains, dim)))
+
 
 def draw_start(
     rngs: Sequence[np.random.Generator],
@@ -42,9 +54,6 @@ def draw_start(
     variance = 1.0 / centre.smoothness if variance is None else variance
     first = np.stack([middle + np.sqrt(variance) * rng.standard_normal(model.dim) for rng in rngs])
     return first, f"normal, variance {variance:.6g}"
-
-
-_SELECTIONS = 8
 
 
 class Restarts(NamedTuple):

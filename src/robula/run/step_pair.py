@@ -14,7 +14,6 @@ from robula.target.drift import DriftMaker
 
 # Share of the pair's steps that is thrown away, for both runs to find their own laws.
 _WARM_UP = 0.2
-
 # Beyond this many widths the step, not the data, decides what is read off the posterior.
 _SMALL = 0.1
 

@@ -15,8 +15,8 @@ from robula.target.frozen_gradient import FrozenGradient
 from robula.target.robust_centre import RobustCentre
 from robula.target.robust_gradient import RefreshRule, RobustGradient, robust_gradient
 
-_MULTIPLE = 10.0
-
+# How many root-mean-square lengths a drift may have where the curvature has no global bound.
+_GUARD = 10.0
 LikelihoodRows = Literal["n", "clean", "weights"]
 LIKELIHOOD_ROWS: tuple[str, ...] = get_args(LikelihoodRows)
 
@@ -29,7 +29,7 @@ def drift_limit(smoothness: float, dim: int) -> float:
     Gaussian posterior, so a length of 10 sqrt(L d) is reached with probability below exp(-40 d): the guard is silent
     in the bulk.
     """
-    return _MULTIPLE * math.sqrt(smoothness * dim)
+    return _GUARD * math.sqrt(smoothness * dim)
 
 
 def rows_stood_for(selection: Selection, rule: str, contamination: float) -> float:
@@ -51,8 +51,8 @@ class RobustDrift:
 
     A drift longer than ``limit`` keeps its direction and is cut to that length. The limit is for models whose
     curvature has no global bound: far from the centre their drift can throw a chain to infinity in one step. It is
-    set so high (see :func:`drift_limit`) that it never acts in the bulk of the posterior. The
-    length is measured in the coordinates phi of theta = scaling @ phi, where a kernel moves in such.
+    set so high (see :func:`drift_limit`) that it never acts in the bulk of the posterior. The length is measured in the
+    coordinates phi of theta = scaling @ phi, where a kernel moves in such.
 
     Attributes
     ----------

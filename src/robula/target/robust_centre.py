@@ -16,7 +16,6 @@ from robula.selectors.selection import Selection
 _LANCZOS_TOLERANCE, _LANCZOS_RESTARTS = 0.02, 20
 # Length of the difference quotient, relative to theta: about the cube root of the rounding error.
 _DIFFERENCE = 6e-6
-
 # Draws from the Laplace approximation at which the curvature is looked at.
 _PROBES = 8
 # And fewer where each look takes Lanczos iterations.

@@ -27,7 +27,6 @@ from robula.workflow.fit_table import TableFit
 
 _FORMAT, _FORMAT_VERSION = "robula-run", 1
 _MANIFEST, _DRAWS = "run.json", "draws.nc"
-
 # Rows whose predictors for all draws are held at a time.
 _ROWS_AT_A_TIME = 500
 _LARGEST_LOG_RATE = 40.0
