@@ -77,6 +77,10 @@ class BreakdownWarning(RobulaWarning):
     """A robust mean was left with so few rows that its guarantee means little."""
 
 
+class MisfitWarning(RobulaWarning):
+    """The model does not fit the rows; the message says what is off and what to try."""
+
+
 class TruncationBiasWarning(RobulaWarning):
     """The selector truncates, and on this model's skewed gradients truncation is biased even without bad rows."""
 

@@ -58,6 +58,11 @@ class GeneralizedLinearModel(ModelWithLaw):
         return self._design.matrix
 
     @property
+    def covariates(self) -> FloatArray:
+        """The design matrix, shape (n, d)."""
+        return self.design
+
+    @property
     def in_memory(self) -> bool:
         """Whether the design is held in memory rather than read from a file."""
         return self._design.in_memory

@@ -17,6 +17,8 @@ from robula.models.tail_scores import FARTHEST, normal_scores
 
 #: Who says how far rows spread around their mean: the user, a parameter in theta, or the mean itself.
 Noise = Literal["declared", "estimated", "implied"]
+#: What a row's response is.
+ResponseKind = Literal["number", "label", "vector"]
 
 
 class Tails(NamedTuple):
@@ -35,11 +37,14 @@ class ModelWithLaw(Model):
     ----------
     noise : "declared", "estimated" or "implied"
         Whether the spread of a row is given by the user, is a parameter, or follows from the mean.
+    response_kind : "number", "label" or "vector"
+        A label can be flipped; a number or vector can be anywhere.
     response : ndarray, shape (n,), or None
         What the law is of; None where a row is a vector.
     """
 
     noise: ClassVar[Noise]
+    response_kind: ClassVar[ResponseKind] = "number"
 
     @property
     @abstractmethod
@@ -60,6 +65,11 @@ class ModelWithLaw(Model):
         A parameter of the spread has the square root of its own Fisher information, sqrt(2) for a log scale. Where a
         row is a vector of k numbers, shape (n, k, d).
         """
+
+    @property
+    def covariates(self) -> FloatArray:
+        """What else is known of each row, shape (n, p): where rows are alike; by default the features at the start."""
+        return self.features(self.initial)
 
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:

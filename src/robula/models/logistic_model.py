@@ -33,6 +33,7 @@ class LogisticModel(GeneralizedLinearModel):
 
     name = "logistic"
     noise = "implied"
+    response_kind = "label"
     skewed_gradients = True
     _row_curvature_bound = 0.25
 

@@ -42,6 +42,7 @@ class MeanModel(ModelWithLaw):
 
     name = "mean"
     noise = "declared"
+    response_kind = "vector"
     gradients_translate = True
 
     def __init__(self, z: ArrayInput, covariance: ArrayInput = None, prior: Prior | None = None) -> None:

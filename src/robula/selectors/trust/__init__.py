@@ -1,0 +1,5 @@
+"""The default rule for which rows to trust: explanations of the data compete, and a weight is a probability."""
+
+from robula.selectors.trust.trust_selector import DEFAULT_BUDGET, PreparedTrust, Trust, TrustSelector, trust
+
+__all__ = ["DEFAULT_BUDGET", "PreparedTrust", "Trust", "TrustSelector", "trust"]

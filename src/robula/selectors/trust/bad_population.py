@@ -1,0 +1,161 @@
+"""Bad rows: gross ones, which follow no law, and a population with a regression, a spread and a place of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.feature_space import standardised
+from robula.selectors.trust.row_law import log_normal_mass
+from robula.selectors.trust.scored_rows import ScoredRows, Scores
+
+_HALF = np.concatenate([np.arange(0.0, 3.01, 0.25), [3.5, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 50.0, np.inf]])
+_EDGES = np.concatenate([-_HALF[:0:-1], _HALF])
+_BINS = len(_EDGES) - 1
+# No row is predicted by a fit from which less than this is left without it.
+_LEAST_LEFT = 0.02
+_MOST_LOG_ODDS = 15.0
+_WARM_UP = 4
+
+
+def gross_log_density(scores: Scores, scale: float) -> FloatArray:
+    """Log density (n,) of gross rows, or mass where a row is known to an interval: a Cauchy law around the fit."""
+    density = -math.log(math.pi * scale) - np.log1p((scores.point / scale) ** 2)
+    if not scores.interval.any():
+        return density
+    mass = (np.arctan(scores.upper / scale) - np.arctan(scores.lower / scale)) / math.pi
+    return np.where(scores.interval, np.log(np.maximum(mass, 1e-300)), density)
+
+
+_GROSS_SHARES = np.diff(0.5 + np.arctan(_EDGES / constants.GROSS_SCALE) / math.pi)
+
+
+class BadPopulation:
+    """Rows with their own regression of the scores on the features, their own spread and their own place.
+
+    Its density of a score is a mixture of two descriptions that share one gate: normal around its own regression, and
+    a histogram of the score towards the side that the regression predicts. The gate is logistic in three features: a
+    vote of the population's rows for where they are, how much the population disagrees with the clean rows there, and
+    the distance from the middle. A row never votes for or predicts itself, so that none of this needs a penalty for
+    its many parameters.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+    members : ndarray, shape (n,)
+        Probability of each row to belong to it.
+    """
+
+    def __init__(
+        self, rows: ScoredRows, scores: Scores, members: FloatArray, gate: FloatArray | None = None
+    ) -> None:
+        self._rows = rows
+        space = rows.space
+        self._design = np.column_stack([np.ones(rows.count), space.whitened])
+        self._place = space.inner
+        self._own_vote = (space.inner**2).sum(axis=1)
+        self.histogram_share = 0.5
+        self.gate = np.array([math.log(max(float(members.mean()), 1e-3)), 0.0, 0.0, 0.0]) if gate is None else gate.copy()
+        self.describe(scores, members)
+        for _ in range(_WARM_UP if gate is None else 0):
+            odds = np.exp(self.log_odds())
+            self.improve_gate(members, odds / (1.0 + odds))
+
+    def describe(self, scores: Scores, members: FloatArray) -> None:
+        """Fit regression, spread, histogram and place to the members; each row is described without itself."""
+        z = np.clip(scores.point, -1e8, 1e8)
+        total = float(members.sum())
+        ridge = np.ones(self._design.shape[1])
+        ridge[0] = 1e-6
+        gram = (self._design.T * members) @ self._design + np.diag(ridge)
+        # The inverse of the small factor, so that the pass over the rows is one matrix product.
+        inverse = np.linalg.inv(np.linalg.cholesky(gram))
+        leverage = ((self._design @ inverse.T) ** 2).sum(axis=1)
+        self._coefficients = inverse.T @ (inverse @ (self._design.T @ (members * z)))
+        residual = z - self._design @ self._coefficients
+        left = np.maximum(1.0 - members * leverage, _LEAST_LEFT)
+        without = residual / left
+        variance = max(float(members @ (residual * without)) / max(total, 1e-9), constants.FINEST**2)
+        self._variance = variance
+        spread = np.sqrt(variance * (1.0 + leverage / left))
+        self.prediction = z - without
+        around = _normal(scores, self.prediction, spread)
+        counted = self._histogram(scores, members, total)
+        first = np.log1p(-self.histogram_share) + around
+        second = math.log(self.histogram_share) + counted
+        self.log_density: FloatArray = np.logaddexp(first, second)
+        by_histogram = float(members @ np.exp(second - self.log_density))
+        self.histogram_share = float(np.clip((by_histogram + 0.5) / (total + 1.0), 0.02, 0.98))
+        self._columns = self._gate_columns(members, total)
+
+    def _histogram(self, scores: Scores, members: FloatArray, total: float) -> FloatArray:
+        towards = np.where(self.prediction < 0.0, -1.0, 1.0)
+        places = np.digitize(scores.point * towards, _EDGES[1:-1])
+        counts = np.bincount(places, weights=members, minlength=_BINS)
+        smooth = counts.copy()
+        smooth[1:-1] *= 0.5
+        smooth[:-2] += 0.25 * counts[1:-1]
+        smooth[2:] += 0.25 * counts[1:-1]
+        pseudo = constants.PSEUDO_ROWS
+        self._counts = smooth
+        shares = smooth[places] - 0.5 * members + pseudo * _GROSS_SHARES[places]
+        ratio = np.maximum(shares, 1e-12) / (np.maximum(total - members, 0.0) + pseudo) / _GROSS_SHARES[places]
+        return gross_log_density(scores, constants.GROSS_SCALE) + np.log(ratio)
+
+    def _gate_columns(self, members: FloatArray, total: float) -> FloatArray:
+        self._centre = members @ self._place / max(total, 1e-9)
+        vote = self._place @ self._centre - members * self._own_vote / max(total, 1e-9)
+        return _gate_columns(vote, self.prediction, self._rows.space.distance)
+
+    def log_odds(self) -> FloatArray:
+        """Log odds (n,) of belonging to the population rather than to the clean rows, before the score is seen."""
+        return np.clip(self._columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+
+    def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
+        """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
+        precision = np.array([1e-4, *(deviation**-2.0 for deviation in constants.GATE_SLOPES)])
+        gradient = self._columns.T @ (members - expected) - precision * self.gate
+        variance = expected * (1.0 - np.minimum(expected, 0.999)) + 1e-9
+        information = (self._columns.T * variance) @ self._columns + np.diag(precision)
+        step = np.linalg.solve(information + 0.05 * np.diag(np.diag(information)), gradient)
+        self.gate = self.gate + step * min(1.0, 4.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+
+    def log_prior(self) -> float:
+        """Log prior density of the gate's slopes, without its constant."""
+        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum())
+
+    def moved_to(self, rows: ScoredRows, scores: Scores, members: FloatArray) -> BadPopulation:
+        """Return the population of these members (n,) among these rows, with the same gate."""
+        moved = BadPopulation(rows, scores, members, self.gate)
+        moved.histogram_share = self.histogram_share
+        return moved
+
+    def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
+        """Log odds and log density (n,) of rows that had no part in describing the population."""
+        prediction = np.column_stack([np.ones(rows.count), rows.space.whitened]) @ self._coefficients
+        around = _normal(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
+        places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), _EDGES[1:-1])
+        total = float(self._counts.sum()) + constants.PSEUDO_ROWS
+        ratio = (self._counts / _GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
+        counted = gross_log_density(scores, constants.GROSS_SCALE) + np.log(ratio)
+        density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
+        columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
+        return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density
+
+
+def _gate_columns(vote: FloatArray, prediction: FloatArray, distance: FloatArray) -> FloatArray:
+    """Gate features (n, 4): 1, where the population is, how much it disagrees, the distance from the middle."""
+    size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
+    disagreement = np.clip(standardised(np.log1p(np.abs(prediction))), -4.0, 4.0)
+    return np.column_stack([np.ones(len(vote)), np.clip(vote / size, -6.0, 6.0), disagreement, distance])
+
+
+def _normal(scores: Scores, mean: FloatArray, sd: FloatArray) -> FloatArray:
+    density = -0.5 * ((scores.point - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2.0 * math.pi)
+    if not scores.interval.any():
+        return density
+    mass = log_normal_mass((scores.lower - mean) / sd, (scores.upper - mean) / sd)
+    return np.where(scores.interval, mass, density)

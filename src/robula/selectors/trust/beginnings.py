@@ -1,0 +1,153 @@
+"""Where to begin: robust parameters, and rows that might be a population of their own.
+
+All of them are functions of the rows that do not depend on their order, and none is random.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.scored_rows import ScoredRows
+
+_CONCENTRATIONS = 12
+_SETTLING_STEPS = 25
+_NARROWING = 1.5
+_SURE = 0.95
+
+
+def beginning_parameters(rows: ScoredRows, budget: float) -> list[FloatArray]:
+    """Parameters (d,) to begin from: of all rows, of the half that fits best, of a narrowing window, of the near rows."""
+    everyone = np.ones(rows.count)
+    plain = rows.mode(everyone, rows.model.initial, _SETTLING_STEPS)
+    near = _near_rows(rows, min(1.5 * budget, 0.4))
+    enough = float(near.sum()) > 2 * rows.dim
+    return [plain, _best_half(rows, plain, near), _window(rows, plain), rows.mode(near, plain, _SETTLING_STEPS) if enough else plain]
+
+
+def _near_rows(rows: ScoredRows, left_out: float) -> FloatArray:
+    # A cell that stands apart makes a row far, whatever its other columns.
+    distance = rows.space.distance + rows.space.apart
+    return (distance <= np.quantile(distance, 1.0 - left_out)).astype(np.float64)
+
+
+def _best_half(rows: ScoredRows, plain: FloatArray, near: FloatArray) -> FloatArray:
+    """The half of the rows that fits best, by concentration from several beginnings [rousseeuw2006].
+
+    The beginnings are the rows near the middle and the halves above and below the medians of the response and of the
+    coordinates in which the rows look least normal.
+    """
+    half = min((rows.count + rows.dim + 1) // 2, rows.count)
+    coordinates = list(rows.space.directions.T[:1])
+    if rows.model.response is not None:
+        coordinates.append(rows.model.response)
+    subsets = [np.ones(rows.count), near]
+    for values in coordinates:
+        middle = np.median(values)
+        subsets += [(values <= middle).astype(np.float64), (values >= middle).astype(np.float64)]
+    best, best_value = plain, float(np.sort(rows.model.log_likelihood(plain))[-half:].sum())
+    for subset in subsets:
+        theta = rows.mode(subset, plain, _SETTLING_STEPS)
+        for _ in range(_CONCENTRATIONS):
+            kept = np.zeros(rows.count)
+            kept[np.argsort(np.abs(_points(rows, theta)), kind="stable")[:half]] = 1.0
+            moved = rows.mode(kept, theta)
+            if np.allclose(moved, theta, rtol=1e-6, atol=1e-12):
+                break
+            theta = moved
+        value = float(np.sort(rows.model.log_likelihood(theta))[-half:].sum())
+        if value > best_value + 1e-9 * abs(best_value):
+            best, best_value = theta, value
+    # The half that fits best has too little spread; the rows within its reach have the right one.
+    for _ in range(3):
+        size = np.abs(_points(rows, best))
+        best = rows.mode((size <= 2.5 * 1.4826 * float(np.median(size))).astype(np.float64), best, _SETTLING_STEPS)
+    return best
+
+
+def _window(rows: ScoredRows, theta: FloatArray) -> FloatArray:
+    """Rows weighted by exp(-z^2 / 2 s^2) while s shrinks to the noise; for a noise that is known."""
+    if rows.model.noise == "estimated":
+        return theta
+    z = _points(rows, theta)
+    scale = max(2.2 * float(np.median(np.abs(z))), 1.0)
+    while True:
+        for _ in range(3):
+            theta = rows.mode(np.exp(-0.5 * (z / scale) ** 2), theta)
+            z = _points(rows, theta)
+        if scale <= 1.0:
+            return theta
+        scale = max(1.0, scale / _NARROWING)
+
+
+def _points(rows: ScoredRows, theta: FloatArray) -> FloatArray:
+    return rows.scores(theta, np.zeros(rows.count), np.ones(rows.count)).point
+
+
+def suspects_by_place(rows: ScoredRows, budget: float) -> dict[str, FloatArray]:
+    """Rows (n,) that might be a population by where they are, or by one response that many share."""
+    found: dict[str, FloatArray] = {}
+    space = rows.space
+    if space.rank:
+        apart = space.apart > 0.0
+        some = 0 < int(apart.sum()) <= 1.5 * budget * rows.count + 2
+        found["far"] = _SURE * (apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
+        found["near"] = _SURE * (space.distance < np.quantile(space.distance, budget))
+    for index, coordinate in enumerate(space.directions.T):
+        found.update({f"direction {index} {end}": who for end, who in _ends(coordinate, budget).items()})
+    response = rows.model.response
+    if response is not None and rows.model.noise != "implied":
+        _, which, counts = np.unique(response, return_inverse=True, return_counts=True)
+        if 5 <= counts.max() <= 1.5 * budget * rows.count:
+            found["one response"] = _SURE * (which == counts.argmax())
+    return found
+
+
+def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorough: bool) -> dict[str, FloatArray]:
+    """Rows (n,) that might be a population by their scores at theta.
+
+    Large scores of either sign; scores of one size that lean to one side of the features; and, where ``thorough``, the
+    ends of the direction in which squared scores vary most and of the one along which scores are most cubic.
+    """
+    z = _points(rows, theta)
+    z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.declared else 1e-9)
+    size = np.abs(z)
+    found = {"large": 0.8 * (size > 2.5), "high": 0.8 * (z > 2.0), "low": 0.8 * (z < -2.0)}
+    space = rows.space
+    if not thorough or not space.rank:
+        return found
+    inner, own = space.inner, (space.inner**2).sum(axis=1)
+    leaning = []
+    for low, high in ((0.5, 1.5), (1.0, 2.0), (1.5, 3.0)):
+        inside = (size >= low) & (size < high)
+        sign = np.where(inside, np.sign(z), 0.0)
+        pull = sign @ inner
+        strength = float(pull @ pull - (sign**2) @ own) / max(float(np.abs(sign).sum()), 1.0)
+        towards = inner @ (pull / max(float(np.linalg.norm(pull)), 1e-300))
+        leaning.append((strength, 0.6 * (inside & (z * towards > 0.3 * size))))
+    leaning.sort(key=lambda pair: -pair[0])
+    found.update({f"leaning {index}": who for index, (_, who) in enumerate(leaning[:2])})
+    held = np.clip(z, -6.0, 6.0)
+    axes = np.linalg.eigh((inner.T * held**2) @ inner)[1]
+    found.update({f"score {end}": who for end, who in _ends(inner @ axes[:, -1], budget).items()})
+    cubic = max((_cubic_direction(inner, held, axes[:, place]) for place in (-1, 0)), key=lambda pair: pair[0])[1]
+    found["cubic"] = _ends(inner @ cubic, budget)["both"]
+    return found
+
+
+def _cubic_direction(inner: FloatArray, z: FloatArray, start: FloatArray) -> tuple[float, FloatArray]:
+    """Direction u (r,) along which sum z (x'u)^3 is largest: rows further out follow another slope."""
+    for _ in range(8):
+        moved = (z * (inner @ start) ** 2) @ inner
+        start = moved / max(float(np.linalg.norm(moved)), 1e-300)
+    return abs(float(z @ (inner @ start) ** 3)), start
+
+
+def _ends(values: FloatArray, budget: float) -> dict[str, FloatArray]:
+    away = np.abs(values - np.median(values))
+    return {
+        "both": _SURE * (away > np.quantile(away, 1.0 - budget)),
+        "up": _SURE * (values > np.quantile(values, 1.0 - budget)),
+        "down": _SURE * (values < np.quantile(values, budget)),
+    }

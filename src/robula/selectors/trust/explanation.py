@@ -1,0 +1,285 @@
+"""One explanation of the data, fitted by expectation-maximisation: clean rows, gross rows and bad populations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import expit
+
+from robula._types import FloatArray
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.scored_rows import ScoredRows, Scores
+
+_NO_SHARE = 1e-300
+# What the law's covariates and the leverages are looked at again at, in steps.
+_LOOK_AGAIN = (2, 8)
+_LEVERAGE_EVERY = 5
+# Nats within which a fit counts as settled.
+_SETTLED = 0.02
+# Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram.
+_PARAMETERS_OF_A_POPULATION = 7.0
+
+
+class Explanation:
+    """p(row) = (1 - pi) f(z) + pi_0 q_0(z) + sum_k pi_k(x) q_k(z | x): f the law, q_0 gross rows, q_k populations.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+    theta : ndarray, shape (d,)
+        Where to begin.
+    budget : float
+        Largest share of rows that may be called bad.
+    gross : bool
+        Whether there can be gross rows.
+    free : bool
+        Whether the law may differ from the declared one.
+    law : RowLaw, optional
+        A law to begin from.
+
+    Attributes
+    ----------
+    theta : ndarray, shape (d,)
+    weights : ndarray, shape (n,)
+        Probability of each row to be clean.
+    decisive : ndarray, shape (n,)
+        Log likelihood ratio of bad against clean, without the gates.
+    evidence : float
+        Tempered log evidence.
+    wanted : float
+        Share of rows that it would call bad without a budget.
+    """
+
+    def __init__(
+        self,
+        rows: ScoredRows,
+        theta: FloatArray,
+        budget: float,
+        *,
+        gross: bool = True,
+        free: bool = True,
+        law: RowLaw | None = None,
+        leverage: FloatArray | None = None,
+    ) -> None:
+        self.rows, self.theta, self.budget = rows, theta, budget
+        n = rows.count
+        self.weights: FloatArray = np.ones(n)
+        self.leverage = np.zeros(n) if leverage is None else leverage
+        self.gross_share, self.gross_scale = (0.02 if gross else _NO_SHARE), constants.GROSS_SCALE
+        self.populations: list[BadPopulation] = []
+        self.members: FloatArray = np.zeros((n, 0))
+        self.scores = rows.scores(theta, self.leverage, self.weights)
+        scale_sd = constants.IMPLIED_SCALE if rows.model.noise == "implied" else constants.SCALE
+        self.law = RowLaw(*self._law_covariates(), free, scale_sd)
+        if law is not None and free:
+            self.law.parameters, self.law.trends, self.law.bends = law.parameters.copy(), law.trends, law.bends
+        elif free and rows.model.noise != "declared":
+            spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
+            self.law.parameters[0] = math.log(max(spread, 1e-9))
+        self.wanted = 0.0
+
+    @property
+    def free(self) -> bool:
+        """Whether the law may differ from the declared one."""
+        return self.law.free
+
+    def with_population(self, suspects: FloatArray) -> Explanation:
+        """Return a copy in which the suspects (n,), probabilities, are one more population, and theta is fitted without."""
+        other = Explanation(
+            self.rows, self.theta, self.budget, free=self.free, law=self.law, leverage=self.leverage
+        )
+        other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
+        others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
+        suspects = suspects * others
+        clean = ((suspects < 0.1) & (others > 0.5)).astype(np.float64)
+        if clean.sum() > 2 * self.rows.dim:
+            other.theta = self.rows.mode(clean, self.theta)
+        other.weights = np.clip(others - suspects, 0.0, 1.0)
+        other.scores = self.rows.scores(other.theta, other.leverage, other.weights)
+        other.members = np.column_stack([self.members, suspects])
+        other.populations = [
+            population.moved_to(self.rows, other.scores, other.members[:, index])
+            for index, population in enumerate(self.populations)
+        ]
+        other.populations.append(BadPopulation(self.rows, other.scores, suspects))
+        return other
+
+    def with_law(self, free: bool) -> Explanation:
+        """Return a copy with the declared law, or with a free one."""
+        other = Explanation(
+            self.rows, self.theta, self.budget, free=free, law=self.law if self.free else None, leverage=self.leverage
+        )
+        other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
+        other.weights, other.scores, other.members = self.weights, self.scores, self.members
+        other.populations = [
+            population.moved_to(self.rows, self.scores, self.members[:, index])
+            for index, population in enumerate(self.populations)
+        ]
+        return other
+
+    def on(self, rows: ScoredRows, theta: FloatArray) -> Explanation:
+        """Return the same explanation for other rows (all of them, after a search on some), beginning at theta."""
+        other = Explanation(rows, theta, self.budget, gross=self.gross_share > _NO_SHARE, free=self.free)
+        other.law.parameters = self.law.parameters.copy()
+        other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
+        return other
+
+    def adopting(self, population: BadPopulation) -> Explanation:
+        """Add a population that was described by other rows; return itself."""
+        log_odds, density = population.among(self.rows, self.scores)
+        law = self.law.log_density(self.scores.lower, self.scores.upper, self.scores.interval)
+        left = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
+        members = left * expit(log_odds + density + self.rows.bad_odds - law)
+        self.members = np.column_stack([self.members, members])
+        self.weights = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
+        self.populations.append(population.moved_to(self.rows, self.scores, members))
+        return self
+
+    def fit(self, steps: int) -> Explanation:
+        """Run at most so many steps of expectation and maximisation; return itself."""
+        before = -np.inf
+        for step in range(steps):
+            if step and step % _LEVERAGE_EVERY == 0:
+                self.leverage = self.rows.leverage(self.weights, self.theta)
+            self.scores = self.rows.scores(self.theta, self.leverage, self.weights)
+            shares = self._expect()
+            value = self.log_likelihood + self.log_prior
+            if step > 3 and abs(value - before) < _SETTLED:
+                break
+            before = value
+            if step + 1 < steps:
+                self._maximise(step, shares)
+        self.evidence = self._evidence()
+        return self
+
+    def _expect(self) -> FloatArray:
+        """Probabilities of the rows; returns the shares (n, k) that the gates expect in each population."""
+        scores, n = self.scores, self.rows.count
+        law = self.law.log_density(scores.lower, scores.upper, scores.interval)
+        gross = math.log(self.gross_share) - math.log1p(-self.gross_share)
+        for index, population in enumerate(self.populations):
+            population.describe(scores, self.members[:, index])
+        log_odds = np.column_stack([np.full(n, gross), *(population.log_odds() for population in self.populations)])
+        total = np.logaddexp(0.0, _log_sum(log_odds))
+        prior = log_odds - total[:, None]
+        densities = [gross_log_density(scores, self.gross_scale)]
+        densities += [population.log_density for population in self.populations]
+        joint = prior + np.column_stack(densities) + self.rows.bad_odds[:, None]
+        bad, clean = _log_sum(joint), law - total
+        self.decisive: FloatArray = bad - _log_sum(prior) - law
+        self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
+        self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
+        self.weights = 1.0 - doubt
+        self._gross_members = doubt * np.exp(joint[:, 0] - bad)
+        self.members = doubt[:, None] * np.exp(joint[:, 1:] - bad[:, None])
+        return np.exp(prior[:, 1:])
+
+    def _maximise(self, step: int, shares: FloatArray) -> None:
+        scores = self.scores
+        if self.gross_share > _NO_SHARE:
+            n = self.rows.count
+            self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / n, 1e-6, 0.5))
+            middle = _weighted_median(np.abs(scores.point), self._gross_members + 1e-12)
+            self.gross_scale = max(constants.GROSS_SCALE, middle)
+        self.law.improve(scores.lower, scores.upper, scores.interval, self.weights)
+        if step in _LOOK_AGAIN:
+            self.law.trends, self.law.bends = self._law_covariates()
+        for index, population in enumerate(self.populations):
+            population.improve_gate(self.members[:, index], shares[:, index])
+        self.theta = self.rows.mode(self.weights, self.theta)
+
+    @property
+    def log_prior(self) -> float:
+        """Log prior density of the law and of the gates."""
+        return self.law.log_prior() + sum(population.log_prior() for population in self.populations)
+
+    def _evidence(self) -> float:
+        """Log evidence in which a row counts ``coarsening``, less Occam's factors and what is not decisive."""
+        counted = self.rows.coarsening
+        scores = self.scores
+        evidence = counted * self.log_likelihood + self.log_prior
+        if self.free:
+            slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
+            evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
+        if self.gross_share > _NO_SHARE:
+            evidence -= 0.5 * math.log1p(counted * self.rows.count)
+            needed = 0.0 if self.rows.declared else constants.DECISIVE * self.rows.maturity
+            evidence -= counted * float((1.0 - self.weights) @ np.maximum(needed - self.decisive, 0.0))
+        sizes = np.log1p(counted * self.members.sum(axis=0))
+        return evidence - 0.5 * _PARAMETERS_OF_A_POPULATION * float(sizes.sum()) - constants.PRICE * self.rows.maturity * len(sizes)
+
+    def _law_covariates(self) -> tuple[FloatArray, FloatArray]:
+        """What the spread may grow with (n, 3), and what the mean may be off by (n, b).
+
+        The spread: the fitted value, the distance, and the direction in which squared scores grow most. The mean:
+        square and cube of the fitted value, and squares along the two directions in which scores curve most.
+        """
+        space, z, w = self.rows.space, np.clip(self.scores.point, -3.0, 3.0), self.weights
+        fitted = self.rows.fitted(self.theta)
+        inner = space.inner
+        growing = (w * (np.minimum(z * z, 9.0) - 1.0)) @ inner
+        along = inner @ (growing / max(float(np.linalg.norm(growing)), 1e-300))
+        trends = np.column_stack([np.arcsinh(fitted), np.clip(space.distance, -4.0, 4.0), along])
+        held = np.clip(fitted, -2.5, 2.5)
+        bends = [held**2, 0.5 * held**3]
+        if space.rank:
+            curved = np.linalg.eigh((inner.T * (z * w)) @ inner)[1]
+            chosen = curved[:, [0, -1]] if space.rank > 1 else curved
+            bends += list((np.clip(inner @ chosen, -2.5, 2.5) ** 2).T)
+        centred = np.column_stack(bends)
+        centred = centred - centred.mean(axis=0)
+        spread = centred.std(axis=0)
+        return trends, centred / np.maximum(spread, 1e-9) * (spread > 1e-6)
+
+
+def within_budget(log_odds: FloatArray, budget: float, decisive: FloatArray) -> tuple[float, FloatArray]:
+    """Take the same log odds off every row until the probabilities of being bad are within the budget.
+
+    Rows that are unmistakable (e^10 times likelier bad) are not counted beyond the budget: they go in any case.
+
+    Returns
+    -------
+    wanted : float
+        Share of the rows that would be called bad without a budget, unmistakable ones beyond it left out.
+    doubt : ndarray, shape (n,)
+        Probability of each row to be bad, within the budget.
+    """
+    n = len(log_odds)
+    doubt: FloatArray = expit(log_odds)
+    sure = decisive > constants.GROSS_ODDS
+    room = max(budget * n - float(doubt[sure].sum()), 0.0)
+    unsure = log_odds[~sure]
+    uncounted = max(float(doubt[sure].sum()) - budget * n, 0.0)
+    wanted = (float(doubt.sum()) - uncounted) / n
+    if float(doubt[~sure].sum()) <= room:
+        return wanted, doubt
+    low, high = 0.0, 1.0
+    while float(expit(unsure - high).sum()) > room and high < 1e3:
+        low, high = high, 2.0 * high
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(expit(unsure - middle).sum()) > room else (low, middle)
+    doubt[~sure] = expit(unsure - high)
+    return wanted, doubt
+
+
+def _log_sum(columns: FloatArray) -> FloatArray:
+    """Log of the sum of exp over the few columns of (n, k)."""
+    total: FloatArray = np.logaddexp.reduce(columns, axis=1)
+    return total
+
+
+def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    place = min(int(np.searchsorted(total, 0.5 * total[-1])), len(values) - 1)
+    return float(values[order[place]])
+
+
+def best(explanations: Sequence[Explanation]) -> Explanation:
+    """Return the explanation of the largest evidence; the first of equals."""
+    return max(explanations, key=lambda explanation: explanation.evidence)

@@ -1,0 +1,42 @@
+"""What is off in the declared law, in words a user can act on."""
+
+from __future__ import annotations
+
+import math
+
+from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.trust_search import Verdict
+
+# What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
+_TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
+#: Least probability at which an explanation has a say.
+_LIKELY = 0.05
+
+
+def law_findings(verdict: Verdict) -> tuple[str, ...]:
+    """Deviations of the clean rows' law in the likeliest explanation with a law of its own."""
+    likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
+    fits = [verdict.explanations[name] for name in likely]
+    laws = [fit for fit in fits if isinstance(fit, Explanation) and fit.free]
+    if not laws:
+        return ()
+    fit = max(laws, key=lambda explanation: explanation.evidence)
+    parameters, grown = fit.law.parameters, fit.law.trends.shape[1]
+    scale, skew, tail = parameters[:3]
+    found = []
+    if tail < _TAILS:
+        found.append("tails heavier than declared (try a Student-t model)")
+    if abs(skew) > _SKEW:
+        side = "right" if skew > 0 else "left"
+        found.append(f"residuals skewed to the {side} (try a log or square-root response)")
+    if fit.rows.model.noise == "implied" and scale > _DISPERSION:
+        found.append(f"responses spread {math.exp(scale):.2g} times as much as the mean implies (try a negative binomial)")
+    elif fit.rows.model.noise == "declared" and abs(scale) > 0.05:
+        found.append(f"noise {math.exp(scale):.2g} times the declared scale")
+    if abs(parameters[3]) > _GROWTH:
+        found.append("spread that changes with the fitted value (try a log response, or weights)")
+    elif max(abs(parameters[4 : 3 + grown]), default=0.0) > _GROWTH:
+        found.append("spread that changes with the features")
+    if max(abs(parameters[3 + grown :]), default=0.0) > _BEND:
+        found.append("curvature that the model has not (try squares or splines of the columns)")
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""A model as the rule sees it: normal scores of its rows, their features, and steps towards the mode of weighted rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri, ndtr
+
+from robula._types import BoolArray, FloatArray
+from robula.models.law import ModelWithLaw
+from robula.models.posterior_mode import weighted_mode
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.feature_space import FeatureSpace, feature_space
+
+_LOG_ROOT_TWO_PI = 0.9189385332046727
+# A kept row's residual is smaller than its noise by its leverage; this much of it is always left.
+_LEAST_LEFT = 0.05
+_RIDGE = 1e-10
+# A response that so many rows share at the end of its range is a limit of what could be recorded.
+_SHARE_AT_LIMIT = 0.02
+_AT_A_LIMIT = 30.0
+
+
+class Scores(NamedTuple):
+    """Normal scores of the rows at one theta.
+
+    Attributes
+    ----------
+    point : ndarray, shape (n,)
+        One number per row, the middle of its interval in probability.
+    lower, upper : ndarray, shape (n,)
+        Equal where the row's score is known exactly.
+    interval : ndarray of bool, shape (n,)
+        Rows known to an interval only: counts, and responses at the limit of their range.
+    base : float
+        Sum over rows of log p(row) less that of its score: what turns log densities of scores into those of rows.
+    """
+
+    point: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    interval: BoolArray
+    base: float
+
+
+class ScoredRows:
+    """The rows of a model with a law.
+
+    Attributes
+    ----------
+    count, dim : int
+    space : FeatureSpace
+    bad_odds : ndarray, shape (n,)
+        Log odds of each row to be bad by what is known besides its score: a cell that stands apart, a limit.
+    coarsening : float
+        What a row's evidence counts, min(1, n0 / n).
+    maturity : float
+        min(1, n / n0): how far a small deviation of the law could be mistaken for bad rows; few rows cannot show it.
+    """
+
+    def __init__(self, model: ModelWithLaw, space: FeatureSpace | None = None, count: int | None = None) -> None:
+        self.model = model
+        self.count, self.dim = model.n_rows, model.dim
+        self.declared = model.noise == "declared"
+        rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
+        self.coarsening = min(1.0, rows / (count or self.count))
+        self.maturity = min(1.0, (count or self.count) / rows)
+        self.space = feature_space(model.covariates) if space is None else space
+        self._at_lower, self._at_upper = self._limits()
+        # A row at a limit is known to be at or beyond it, and that is no error.
+        self.bad_odds = self.space.apart - _AT_A_LIMIT * (self._at_lower | self._at_upper)
+
+    def take(self, rows: np.ndarray) -> ScoredRows:
+        """Return some of the rows, with the whole data's coordinates and coarsening."""
+        part = ScoredRows(self.model.take(rows), self.space.take(rows), self.count)
+        part._at_lower, part._at_upper = self._at_lower[rows], self._at_upper[rows]
+        part.bad_odds = self.bad_odds[rows]
+        part.coarsening = min(1.0, self.coarsening * self.count / len(rows))
+        return part
+
+    def _limits(self) -> tuple[BoolArray, BoolArray]:
+        """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond."""
+        nowhere = np.zeros(self.count, dtype=np.bool_)
+        y = self.model.response
+        if y is None or self.model.noise == "implied" or len(np.unique(y)) < 10:
+            return nowhere, nowhere
+        spread = float(np.quantile(y, 0.9) - np.quantile(y, 0.1))
+        found = []
+        for sign in (-1.0, 1.0):
+            end = float((sign * y).max())
+            at = sign * y == end
+            others = sign * y[~at]
+            # A gap before the end makes it a code, such as -999, rather than a limit.
+            gap = end - float(others.max()) if len(others) else np.inf
+            found.append(at if at.mean() >= _SHARE_AT_LIMIT and gap < 0.1 * spread else nowhere)
+        return found[0], found[1]
+
+    def scores(self, theta: FloatArray, leverage: FloatArray, weights: FloatArray) -> Scores:
+        """Scores at theta, the mode of the rows so weighted (n,), given their leverages (n,).
+
+        A row that took part in the fit is nearer to it than its noise, by 1 - h; one that did not is further, 1 + h.
+        """
+        lower, upper = self.model.scores(theta)
+        interval = lower < upper
+        if interval.all():
+            base = 0.0
+        else:
+            exact = ~interval
+            base = float((self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)[exact].sum())
+        scale = np.sqrt(np.maximum(1.0 + leverage * (1.0 - 2.0 * weights), _LEAST_LEFT))
+        if self.model.noise == "estimated":
+            # The estimated scale has used up what the coefficients took.
+            used = float(weights @ leverage) / max(float(weights.sum()), 1.0)
+            scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
+        lower, upper = lower / scale, upper / scale
+        # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
+        base -= 0.5 * float(np.log1p(leverage / np.maximum(1.0 - weights * leverage, _LEAST_LEFT))[~interval].sum())
+        lower = np.where(self._at_lower, -np.inf, lower)
+        upper = np.where(self._at_upper, np.inf, upper)
+        interval = lower < upper
+        point = upper
+        if interval.any():
+            point = np.where(interval, _middle(lower, upper), upper)
+        return Scores(point, lower, upper, interval, base)
+
+    def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
+        """Mode (d,) of the rows so weighted, or so many steps towards it."""
+        return weighted_mode(self.model, weights, theta, steps)
+
+    def leverage(self, weights: FloatArray, theta: FloatArray) -> FloatArray:
+        """Leverage (n,) of each row in the fit of the rows so weighted."""
+        inverse = np.linalg.inv(np.linalg.cholesky(self._information(weights, theta)))
+        result: FloatArray = ((self.model.features(theta) @ inverse.T) ** 2).sum(axis=1)
+        return result
+
+    def _information(self, weights: FloatArray, theta: FloatArray) -> FloatArray:
+        features = self.model.features(theta)
+        matrix: FloatArray = (features.T * weights) @ features + self.model.prior.precision(theta)
+        return matrix + np.diag(_RIDGE * np.diag(matrix) + 1e-300)
+
+    def fitted(self, theta: FloatArray) -> FloatArray:
+        """Fitted values (n,), less their median, in units of their median deviation; 0 where they do not vary."""
+        values = self.model.fitted(theta)
+        centred = values - np.median(values)
+        spread = 1.4826 * float(np.median(np.abs(centred)))
+        return np.clip(centred / spread, -50.0, 50.0) if spread > 1e-12 else np.zeros(self.count)
+
+
+def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Score (n,) of the middle of an interval's probability."""
+    flip = lower > 0.0
+    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
+    middle = ndtri(np.clip(0.5 * (ndtr(a) + ndtr(b)), 1e-300, 1.0 - 1e-16))
+    # Far out both probabilities are 0 to rounding; the nearer end then is the score.
+    middle = np.where(ndtr(b) > 1e-290, middle, b)
+    return np.where(flip, -middle, middle)

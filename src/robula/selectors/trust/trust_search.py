@@ -1,0 +1,165 @@
+"""Which explanation fits best: nothing is wrong, the law is a little off, or some rows are bad? Asked once, softly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import logsumexp
+
+from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.beginnings import (
+    beginning_parameters,
+    suspects_by_place,
+    suspects_by_score,
+)
+from robula.selectors.trust.explanation import Explanation, best
+from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.scored_rows import ScoredRows
+from robula.selectors.trust.vector_rows import explain_vectors
+
+# Steps of a first look, of a second one for the best few, and until settled.
+_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
+_SECOND_LOOKS, _SETTLED = 6, 2
+# Two parameters are the same beginning if nine rows in ten are predicted alike, within this many noise widths.
+_SAME = 0.3
+
+
+class Fitted(Protocol):
+    """What every fitted explanation has, whatever its rows are."""
+
+    theta: FloatArray
+    weights: FloatArray
+    evidence: float
+    wanted: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rows were found to be.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n,)
+        Probability of each row to be clean, averaged over the explanations.
+    theta : ndarray, shape (d,)
+        Of the best explanation.
+    explanations : dict of str to Fitted
+        "nothing is wrong", "gross rows", "a bad population", ...; each with the law that suits it better.
+    probabilities : dict of str to float
+        Of the explanations, from their tempered evidence.
+    beyond_budget : bool
+        Whether the best explanation would call more rows bad than the budget allows, so that it was not followed.
+    """
+
+    weights: FloatArray
+    theta: FloatArray
+    explanations: dict[str, Fitted]
+    probabilities: dict[str, float]
+    beyond_budget: bool
+
+
+def weigh_explanations(model: ModelWithLaw, budget: float) -> Verdict:
+    """Compare the explanations of a model's rows and average their weights.
+
+    The law says which kind its responses are of: one number a row, a label, or a vector.
+    """
+    found: Mapping[str, Fitted]
+    if model.response_kind == "label":
+        found = explain_labels(model, budget)
+    elif model.response_kind == "vector":
+        found = explain_vectors(model, budget)
+    else:
+        found = explain_numbers(ScoredRows(model), budget)
+    return _averaged(found, model.n_rows, budget)
+
+
+def explain_numbers(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
+    """Explanations of rows with one response each; searched for on some of the rows where there are many."""
+    if rows.count <= constants.SEARCHED_ROWS:
+        return _explanations(rows, budget)
+    found = _explanations(rows.take(_systematic_sample(rows)), budget)
+    return {name: _carry_over(explanation, rows) for name, explanation in found.items()}
+
+
+def _systematic_sample(rows: ScoredRows) -> np.ndarray:
+    """Places of a sample that does not depend on the order of the rows: every k-th by response, then by distance."""
+    response = rows.model.response
+    first = rows.space.distance if response is None else response
+    order = np.lexsort((rows.space.distance, first))
+    places = np.linspace(0, rows.count - 1, constants.SEARCHED_ROWS).round().astype(int)
+    return np.sort(order[places])
+
+
+def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
+    thetas = beginning_parameters(rows, budget)
+    plain = thetas[0]
+    gross = best([Explanation(rows, theta, budget, free=free).fit(25) for theta in thetas for free in (True, False)])
+    nothing = [Explanation(rows, plain, budget, gross=False, free=free).fit(_SETTLE) for free in (True, False)]
+    if gross.free:
+        law = gross.law
+        nothing.append(
+            Explanation(rows, plain, budget, gross=False, law=law, leverage=gross.leverage).fit(_SETTLE)
+        )
+    found = {"nothing is wrong": best(nothing), "gross rows": gross}
+    looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
+    for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
+        at = gross if index == 0 else Explanation(rows, theta, budget, free=gross.free)
+        suspects = suspects_by_score(rows, theta, budget, thorough=index == 0)
+        looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
+    one = _winner(looked)
+    if one is None:
+        return found
+    one = best([one, one.with_law(not one.free).fit(_SETTLE)])
+    found["a bad population"] = one
+    if one.evidence > max(gross.evidence, found["nothing is wrong"].evidence):
+        suspects = {**suspects_by_place(rows, budget), **suspects_by_score(rows, one.theta, budget, thorough=True)}
+        left = 1.0 - one.members.sum(axis=1)
+        two = _winner([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
+        if two is not None:
+            found["two bad populations"] = two
+    return found
+
+
+def _winner(looked: list[Explanation]) -> Explanation | None:
+    """The best of many beginnings: a first look at all, a second one at a few, and two until they have settled."""
+    for keep, steps in ((_SECOND_LOOKS, _SECOND_LOOK), (_SETTLED, _SETTLE)):
+        looked = sorted(looked, key=lambda explanation: -explanation.evidence)[:keep]
+        looked = [explanation.fit(steps) for explanation in looked]
+    return best(looked) if looked else None
+
+
+def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
+    kept: list[FloatArray] = []
+    for theta in thetas:
+        features = rows.model.features(theta)
+        if all(float(np.quantile(np.abs(features @ (theta - other)), 0.9)) > _SAME for other in kept):
+            kept.append(theta)
+    return kept[:3]
+
+
+def _carry_over(explanation: Explanation, rows: ScoredRows) -> Explanation:
+    """Fit an explanation that was found on some rows to all of them."""
+    carried = explanation.on(rows, explanation.theta)
+    for population in explanation.populations:
+        carried = carried.adopting(population)
+    return carried.fit(_SETTLE)
+
+
+def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
+    names = list(found)
+    evidence = np.array([found[name].evidence for name in names])
+    most = (1.0 + constants.LEEWAY) * budget + 2.0 / rows
+    kept = np.array([found[name].wanted <= most for name in names])
+    beyond = bool(not kept[int(evidence.argmax())])
+    evidence = np.where(kept, evidence, -np.inf)
+    chances = np.exp(evidence - logsumexp(evidence))
+    weights = sum((p * found[name].weights for name, p in zip(names, chances, strict=True)), np.zeros(rows))
+    likeliest = found[names[int(chances.argmax())]]
+    return Verdict(
+        np.clip(weights, 0.0, 1.0), likeliest.theta, dict(found), dict(zip(names, chances.tolist(), strict=True)), beyond
+    )

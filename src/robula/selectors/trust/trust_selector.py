@@ -1,0 +1,203 @@
+"""The default selector: weights that are each row's probability of being clean, found once for a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula._validation import check_contamination, warn
+from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
+from robula.models.law import ModelWithLaw
+from robula.models.model import Model
+from robula.models.posterior_mode import weighted_mode
+from robula.selectors.sample_mean import SampleMean
+from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
+from robula.selectors.spectral_filter import SpectralFilter
+from robula.selectors.trust.law_words import law_findings
+from robula.selectors.trust.trust_search import Verdict, weigh_explanations
+
+#: The share of bad rows that is looked for where none is declared: what two populations of one size leave undecided.
+DEFAULT_BUDGET = 0.4
+
+
+@dataclass(frozen=True)
+class TrustSelector(Selector):
+    """Trust each row by its probability of being clean.
+
+    What explains the data best: nothing is wrong, the law is a little off, or some rows are bad? Each explanation is a
+    likelihood of all rows; bad rows are gross (they follow no law) or a population with a regression, a spread and a
+    place of its own. Explanations are weighed by an evidence that counts at most as many rows as a nearly right law is
+    good for, and a row's weight is its probability of being clean, averaged over them. Never more than the declared
+    contamination is removed, except rows that are unmistakable. docs/method.md has it on half a page.
+
+    Needs a model that says the law of its rows (:class:`robula.models.law.ModelWithLaw`); others get a
+    :class:`SpectralFilter` on their gradients, with a warning.
+    """
+
+    name: ClassVar[str | None] = "trust"
+    citations: ClassVar[tuple[str, ...]] = ("miller2019", "jones2009")
+
+    def prepared(self, model: Model, contamination: float) -> Selector:
+        """Find the row weights of this model, once."""
+        contamination = check_contamination(contamination)
+        if contamination == 0.0:
+            return SampleMean()
+        if not isinstance(model, ModelWithLaw):
+            warn(
+                f"{type(model).__name__} does not say the law of its rows, so rows are judged by their gradients alone "
+                "(a spectral filter), which finds fewer bad rows and can cost good ones. Give the model a law: "
+                "pit, features and simulate (robula.models.law.ModelWithLaw).",
+                BreakdownWarning,
+            )
+            return SpectralFilter()
+        return PreparedTrust(self, judge(model, contamination), model)
+
+    def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
+        """Return the selection for this model; it is found anew at each call, so prepare the selector for a run."""
+        return self.prepared(model, contamination).select_rows(model, theta, contamination)
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What was found about the rows of a model.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n,)
+        Probability of each row to be clean.
+    theta : ndarray, shape (d,)
+        Mode of the posterior of the rows so weighted.
+    share, standard_error : float
+        Share of bad rows and the standard error of that estimate.
+    explanations : dict of str to float
+        The explanations that were compared, with their probabilities.
+    law : tuple of str
+        What is off in the declared law, in words; empty where nothing is.
+    misfit : str or None
+        Why the model does not fit; None where it does.
+    beyond_budget : int
+        How many unmistakable rows were removed beyond the declared contamination.
+    """
+
+    weights: FloatArray
+    theta: FloatArray
+    share: float
+    standard_error: float
+    explanations: dict[str, float]
+    law: tuple[str, ...]
+    misfit: str | None
+    beyond_budget: int
+
+
+def judge(model: ModelWithLaw, contamination: float) -> Trust:
+    """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    verdict = weigh_explanations(model, contamination)
+    weights = verdict.weights
+    if weights.sum() < 1.0:
+        weights = np.ones(model.n_rows)
+    theta = weighted_mode(model, weights, verdict.theta)
+    law = law_findings(verdict)
+    misfit = None
+    if verdict.beyond_budget:
+        off = f" What is off: {'; '.join(law)}." if law else ""
+        misfit = (
+            f"more rows disagree with the model than contamination={contamination:g} allows, so none of them is called "
+            f"bad and all are kept: the model does not fit these data.{off} Look at the residuals, change the model, or "
+            "declare a larger contamination."
+        )
+        warn(misfit, MisfitWarning)
+    removed = float((1.0 - weights).sum())
+    beyond = max(0, round(removed - contamination * model.n_rows))
+    if beyond:
+        warn(
+            f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
+            "they do not count either. Check them, and declare more.",
+            BreakdownWarning,
+        )
+    return Trust(
+        weights, theta, removed / model.n_rows, _standard_error(verdict), verdict.probabilities, law, misfit, beyond
+    )
+
+
+def _standard_error(verdict: Verdict) -> float:
+    """Of the share of bad rows: which rows, which explanation, and that a share of n rows was drawn."""
+    names = list(verdict.probabilities)
+    shares = np.array([1.0 - float(verdict.explanations[name].weights.mean()) for name in names])
+    chances = np.array([verdict.probabilities[name] for name in names])
+    n = len(verdict.weights)
+    share = float(chances @ shares)
+    which_rows = float((verdict.weights * (1.0 - verdict.weights)).sum()) / n**2
+    which_explanation = float(chances @ (shares - share) ** 2)
+    return float(np.sqrt(which_rows + which_explanation + share * (1.0 - share) / n + 1.0 / n**2))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTrust(Selector):
+    """Row weights found once for one model; the same selection at every theta.
+
+    Attributes
+    ----------
+    found : Trust
+    """
+
+    name: ClassVar[str | None] = None
+    translation_equivariant: ClassVar[bool] = True
+    depends_on_theta: ClassVar[bool] = False
+
+    made_by: TrustSelector
+    found: Trust
+    model: ModelWithLaw = field(repr=False)
+
+    @property
+    def citations(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the rule."""
+        return self.made_by.citations
+
+    @property
+    def centre(self) -> FloatArray:
+        """The mode of the weighted rows, shape (d,)."""
+        return self.found.theta
+
+    @property
+    def estimated_contamination(self) -> ContaminationEstimate:
+        """Share of bad rows that were found."""
+        return ContaminationEstimate(self.found.share, self.found.standard_error)
+
+    def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
+        """Return the one selection; the model must be the one it was prepared for."""
+        # Full trust is 1, not the largest weight: a label is never fully trusted while labels may be flipped.
+        return Selection((Part(self.found.weights),), model.dim, scales=(1.0,))
+
+    def __repr__(self) -> str:
+        return repr(self.made_by)
+
+
+def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
+    """Which rows to trust, and what is off in the declared law, without sampling.
+
+    Parameters
+    ----------
+    model : Model
+        One that says the law of its rows.
+    contamination : float or "estimate"
+        Upper bound on the share of bad rows, in [0, 0.5); "estimate" where it is not known.
+
+    Returns
+    -------
+    Trust
+
+    Examples
+    --------
+    >>> import robula
+    >>> problem = robula.simulate.linear_regression(n_clean=400, dim=3, contamination=0.2, seed=1)
+    >>> found = robula.trust(problem.model, contamination=0.25)
+    >>> bool(abs(found.theta - problem.truth).max() < 0.3)
+    True
+    """
+    budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    if not isinstance(model, ModelWithLaw):
+        raise InputError(f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by.")
+    return judge(model, budget)
