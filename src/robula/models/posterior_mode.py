@@ -126,25 +126,23 @@ def _uphill(
     if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):
         return np.zeros_like(slope)
     if _is_positive(matrix):
-        step: FloatArray = np.linalg.solve(matrix, slope)
-        return step
+        return np.asarray(np.linalg.solve(matrix, slope), dtype=np.float64)
     expected = None if expected_precision is None else expected_precision(theta)
     if expected is not None and np.isfinite(expected).all() and _is_positive(expected):
-        step = np.linalg.solve(expected, slope)
-        return step
+        return np.asarray(np.linalg.solve(expected, slope), dtype=np.float64)
     values, vectors = np.linalg.eigh(matrix)
     sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
-    step = vectors @ ((vectors.T @ slope) / sizes)
+    step: FloatArray = vectors @ ((vectors.T @ slope) / sizes)
     return step
 
 
 def _is_positive(matrix: FloatArray) -> bool:
     """Whether a symmetric matrix is positive definite, in columns of comparable units."""
-    scales = np.diag(matrix)
-    if not (scales > 0).all():
+    if not (np.diag(matrix) > 0).all():
         return False
+    lengths = np.sqrt(np.diag(matrix))
     try:
-        np.linalg.cholesky(matrix / np.sqrt(np.outer(scales, scales)))
+        np.linalg.cholesky(matrix / lengths / lengths[:, None])
     except np.linalg.LinAlgError:
         return False
     return True
