@@ -41,8 +41,7 @@ class FlipExplanation:
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
         n = model.n_rows
-        self._counted = min(1.0, constants.ROWS_OF_A_NEAR_LAW / n)
-        self._maturity = min(1.0, n / constants.ROWS_OF_A_NEAR_LAW)
+        self._counted = 1.0
         self._slopes = 3 if gated else 0
         self._columns = np.ones((n, 1))
         self._gate = np.array([math.log(max(float(flipped.mean()), 1e-3))])
@@ -71,12 +70,11 @@ class FlipExplanation:
             before = value
             self._improve_gate(expit(log_odds))
             self.theta = weighted_mode(self._model, self.weights, self.theta, 2)
-        size = math.log1p(self._counted * float(self._flipped.sum()))
         self.evidence = (
             self._counted * self.log_likelihood
             + self._log_prior()
-            - 0.5 * (1.0 + self._slopes) * max(size, 0.5 * math.log1p(self._counted * self._model.n_rows))
-            - constants.PRICE * self._maturity * (2.0 if self._slopes else 1.0)
+            - 0.5 * (1.0 + self._slopes) * math.log1p(self._counted * float(self._flipped.sum()))
+            - (constants.PRICE if self._slopes else 0.0)
         )
 
     def _gate_columns(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
@@ -112,8 +110,7 @@ class NoFlips:
     def __init__(self, model: ModelWithLaw, theta: FloatArray) -> None:
         self.theta = theta
         self.weights: FloatArray = np.ones(model.n_rows)
-        counted = min(1.0, constants.ROWS_OF_A_NEAR_LAW / model.n_rows)
-        self.evidence = counted * float(model.log_likelihood(theta).sum())
+        self.evidence = float(model.log_likelihood(theta).sum())
 
 
 def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation]:
