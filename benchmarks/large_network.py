@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import robula
 from robula.target.drift import RobustDrift
 from robula.target.robust_gradient import robust_gradient
+
+import robula
 
 ROWS, INPUTS, WIDTH = 2000, 12, 64
 CHUNKS = (50, 500, 2000)
