@@ -108,7 +108,8 @@ class Model(ABC):
 
 def weighted_sum(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Sum of values (..., n) times weights (n,); a weight of 0 also takes away what is infinite."""
-    total: FloatArray = values @ weights
+    with np.errstate(invalid="ignore"):
+        total: FloatArray = values @ weights
     if np.isnan(total).any():
         total = np.where(weights > 0, values, 0.0) @ weights
     return total

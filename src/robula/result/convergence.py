@@ -15,6 +15,9 @@ from scipy.special import ndtri
 from robula._types import FloatArray
 from robula.result.thresholds import FEWEST_DRAWS
 
+# Numbers that are looked at together.
+_BLOCK = 2**15
+
 
 class Convergence(NamedTuple):
     """The largest R-hat, the parameter that has it, and the smallest number of effective draws."""
@@ -32,7 +35,11 @@ def convergence(draws: FloatArray) -> Convergence:
     """
     if draws.shape[1] < FEWEST_DRAWS:
         return Convergence(math.nan, 0, math.nan)
-    hats, sizes = r_hats(draws), effective_sample_sizes(draws)
+    # Some parameters at a time: the ranks and transforms take many times the memory of the draws.
+    width = max(1, _BLOCK // (draws.shape[0] * draws.shape[1]))
+    blocks = [draws[:, :, first : first + width] for first in range(0, draws.shape[2], width)]
+    hats = np.concatenate([r_hats(block) for block in blocks])
+    sizes = np.concatenate([effective_sample_sizes(block) for block in blocks])
     hats = np.where(np.isfinite(hats), hats, np.inf)
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     return Convergence(float(hats.max()), int(hats.argmax()), float(sizes.min()))
@@ -72,7 +79,7 @@ def _split(draws: FloatArray) -> FloatArray:
 
 
 def _normal_scores(draws: FloatArray) -> FloatArray:
-    """Normal quantiles of the ranks among all chains (Blom's offsets); a parameter that is not all numbers stays NaN."""
+    """Normal quantiles of the ranks among all chains (Blom's offsets); NaN for a parameter that is not all numbers."""
     chains, length, dim = draws.shape
     each = np.ascontiguousarray(draws.reshape(-1, dim).T)
     sound = np.isfinite(each).all(axis=1, keepdims=True)

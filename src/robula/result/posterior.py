@@ -93,7 +93,7 @@ class Posterior:
         if differing:
             raise InputError(
                 f"{caller} needs the model that this posterior was drawn from; model against posterior: "
-                f"{'; '.join(differing)}."
+                f"{'; '.join(differing)}; pass the model that was sampled."
             )
 
     @property

@@ -79,7 +79,8 @@ class Setup:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the setup as data that JSON can hold."""
-        return {**asdict(self), "model": self.model._asdict()}
+        data: dict[str, Any] = json.loads(json.dumps({**asdict(self), "model": self.model._asdict()}))
+        return data
 
     def to_json(self) -> str:
         """Return the setup as JSON."""
