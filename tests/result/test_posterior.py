@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import robula
+from robula.sklearn import RobustBayesianRegressor
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +137,7 @@ def test_a_posterior_in_other_units_is_not_put_next_to_its_model():
     rng = np.random.default_rng(0)
     X = 100.0 + 30.0 * rng.standard_normal((80, 2))
     y = X @ [1.0, -2.0] + rng.standard_normal(80)
-    fitted = robula.sklearn.RobustBayesianRegressor(noise_scale=1.0, draws=20, burn_in=10, contamination=0.0).fit(X, y)
+    fitted = RobustBayesianRegressor(noise_scale=1.0, draws=20, burn_in=10, contamination=0.0).fit(X, y)
     assert fitted.posterior_.units == "user"
     for refused in (
         lambda: fitted.posterior_.to_arviz(model=fitted.model_, log_likelihood=True),
