@@ -15,6 +15,7 @@ from robula.run.sampler import rob_ula, sample
 from robula.run.starts import restarts
 from robula.run.step_choice import StepFor
 from robula.selectors import GeometricMedian, RecursiveMean, SampleMean, SpectralFilter, robust_mean
+from robula.selectors.trust import trust
 
 __all__ = [
     "GeometricMedian",
@@ -50,4 +51,5 @@ __all__ = [
     "simulate",
     "step_bias",
     "theory",
+    "trust",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import robula
+from robula.sklearn import RobustBayesianRegressor
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +130,31 @@ def test_one_draw_has_a_mean_but_no_covariance():
         _ = single.covariance
     pair = robula.sample(robula.MeanModel(np.arange(9.0)[:, None]), contamination=0.0, draws=2, chains=1)
     assert pair.covariance.shape == (1, 1)
+
+
+def test_a_posterior_in_other_units_is_not_put_next_to_its_model():
+    """scikit-learn's posterior_ is in the user's units, model_ in standardised ones: -12,726 a row instead of -1.3."""
+    rng = np.random.default_rng(0)
+    X = 100.0 + 30.0 * rng.standard_normal((80, 2))
+    y = X @ [1.0, -2.0] + rng.standard_normal(80)
+    fitted = RobustBayesianRegressor(noise_scale=1.0, draws=20, burn_in=10, contamination=0.0).fit(X, y)
+    assert fitted.posterior_.units == "user"
+    for refused in (
+        lambda: fitted.posterior_.to_arviz(model=fitted.model_, log_likelihood=True),
+        lambda: robula.step_bias(fitted.model_, fitted.posterior_),
+        lambda: robula.certificate(fitted.model_, fitted.posterior_),
+    ):
+        with pytest.raises(robula.exceptions.InputError, match="in user units"):
+            refused()
+    plain = robula.sample(fitted.model_, contamination=0.0, draws=20)
+    assert plain.units == "model"
+    plain.to_arviz(model=fitted.model_)
+
+
+def test_a_model_of_other_data_of_the_same_shape_is_refused():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 2))
+    one, two = (robula.LinearModel(X, rng.standard_normal(50), noise_scale=1.0) for _ in range(2))
+    posterior = robula.sample(one, contamination=0.0, draws=10)
+    with pytest.raises(robula.exceptions.InputError, match="the data, the prior or a constant"):
+        posterior.to_arviz(model=two)

@@ -13,6 +13,9 @@ from robula._validation import check_contamination
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.result.posterior import Posterior
+from robula.run.description import build
+from robula.run.repeat import setup_of
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.target.centre_search import robust_centre
@@ -91,7 +94,7 @@ class ContaminationPath:
 def contamination_path(
     model: Model,
     levels: Sequence[float] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
-    selector: str | Selector = "excess",
+    selector: str | Selector | Posterior = "trust",
 ) -> ContaminationPath:
     """Fit at each assumed level of contamination, without sampling.
 
@@ -102,7 +105,8 @@ def contamination_path(
     model : Model
     levels : sequence of float
         Assumed shares of bad rows, each in [0, 0.5).
-    selector : str or Selector, optional
+    selector : str, Selector or Posterior, optional
+        Of a posterior, the selector that its run had.
 
     Examples
     --------
@@ -115,6 +119,10 @@ def contamination_path(
     shares = [check_contamination(level) for level in levels]
     if not shares:
         raise InputError("levels is empty; pass at least one share of bad rows.")
+    if isinstance(selector, Posterior):
+        setup = setup_of(selector)
+        setup.require(model)
+        selector = build(setup.selector, Selector, "selector")  # type: ignore[type-abstract]
     resolved = resolve_selector(selector)
     means, sds, weights = [], [], []
     for share in shares:

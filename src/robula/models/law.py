@@ -109,6 +109,10 @@ class ModelWithLaw(Model):
             upper == -np.inf, -FARTHEST, np.where(lower == np.inf, FARTHEST, upper)
         )
 
+    def whitened(self, theta: FloatArray) -> FloatArray:
+        """Residuals of vector rows in units of their covariance, shape (n, k); for ``response_kind = "vector"``."""
+        raise NotImplementedError(f"a row of {type(self).__name__} is not a vector")
+
     def fitted(self, theta: FloatArray) -> FloatArray:
         """The linear predictor of each row, shape (n,); by default the features times theta, in units of the noise."""
         predictor: FloatArray = self.features(theta) @ theta

@@ -11,8 +11,7 @@ from robula._types import FloatArray
 from robula._validation import warn
 from robula.exceptions import DivergenceError, InterruptedWarning
 from robula.run.driver import Escape, Step
-from robula.selectors.selection import Selection
-from robula.target.drift import RobustDrift
+from robula.target.robust_target import Chosen, RobustTarget
 
 
 class Collected(NamedTuple):
@@ -38,20 +37,21 @@ class RowWeightAverage:
     def __init__(self, rows: int) -> None:
         self._total: FloatArray = np.zeros(rows)
         self._added = 0
-        self._pending: tuple[Selection, ...] | None = None
+        self._pending: Chosen | None = None
         self._count = 0
 
-    def add(self, selections: tuple[Selection, ...]) -> None:
+    def add(self, chosen: Chosen) -> None:
         """Count the selections that one kept draw used."""
-        if selections is not self._pending:
+        if self._pending is None or chosen.number != self._pending.number:
             self._flush()
-            self._pending = selections
+            self._pending = chosen
         self._count += 1
 
     def _flush(self) -> None:
         if self._pending is not None:
-            mean = sum((selection.weights for selection in self._pending), np.zeros_like(self._total))
-            self._total += self._count * (mean / len(self._pending))
+            selections = self._pending.selections
+            mean = sum((selection.weights for selection in selections), np.zeros_like(self._total))
+            self._total += self._count * (mean / len(selections))
             self._added += self._count
         self._count = 0
 
@@ -69,21 +69,23 @@ class HalfRowWeights:
         self._rows, self._middle = rows, draws // 2
         self._totals: FloatArray = np.zeros((0, 2, rows))
         self._counts = np.zeros(2)
-        self._pending: tuple[Selection, ...] = ()
+        self._pending: Chosen | None = None
         self._pending_counts = np.zeros(2)
 
-    def add(self, selections: tuple[Selection, ...], draw: int) -> None:
+    def add(self, chosen: Chosen, draw: int) -> None:
         """Count the selections, one per group, that the kept draw of this number used."""
-        if selections is not self._pending:
+        if self._pending is None or chosen.number != self._pending.number:
             self._flush()
-            self._pending = selections
+            self._pending = chosen
         self._pending_counts[int(draw >= self._middle)] += 1
 
     def _flush(self) -> None:
+        if self._pending is None:
+            return
         if len(self._totals) == 0:
-            self._totals = np.zeros((len(self._pending), 2, self._rows))
+            self._totals = np.zeros((len(self._pending.selections), 2, self._rows))
         if self._pending_counts.any():
-            weights = np.stack([selection.weights for selection in self._pending])
+            weights = np.stack([selection.weights for selection in self._pending.selections])
             self._totals += self._pending_counts[None, :, None] * weights[:, None, :]
             self._counts += self._pending_counts
             self._pending_counts = np.zeros(2)
@@ -101,7 +103,7 @@ class HalfRowWeights:
 
 def collect(
     steps: Iterable[Step],
-    drift: RobustDrift,
+    target: RobustTarget,
     shape: tuple[int, int, int],
     rows: int,
     burn_in: int,
@@ -142,11 +144,14 @@ def collect(
                 continue
             kept[:, done] = step.theta
             stats["drift_norm"][:, done] = np.linalg.norm(step.info.drift, axis=1)
-            stats["kept_share"][:, done] = [selection.mean_weight for selection in drift.selections]
-            stats["guarded"][:, done] = drift.guarded
-            stats["step_size"][:, done] = step.size
-            weights.add(drift.selections)
-            half_weights.add(drift.selections, done)
+            stats["kept_share"][:, done] = [selection.mean_weight for selection in target.chosen.selections]
+            stats["step_size"][:, done] = step.size if step.info.step_size is None else step.info.step_size
+            if step.info.acceptance is None:
+                stats["guarded"][:, done] = target.guarded
+            else:  # a cut drift is only a worse proposal
+                stats.setdefault("acceptance", np.empty((chains, draws)))[:, done] = step.info.acceptance
+            weights.add(target.chosen)
+            half_weights.add(target.chosen, done)
             done += 1
     except Escape as escape:
         raise DivergenceError(

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from robula._types import FloatArray
-from robula.kernels.kernel import Info, Kernel, State
-from robula.target.drift import RobustDrift
+from robula.kernels.kernel import Info, Kernel, Noise, State, Target
 
 Item = TypeVar("Item")
 
@@ -35,12 +34,13 @@ class Escape(Exception):
 
 def iterate(
     kernel: Kernel,
-    drift: RobustDrift,
+    target: Target,
     start: FloatArray,
     step_sizes: FloatArray,
-    rngs: Sequence[np.random.Generator],
+    rngs: Sequence[Noise],
     centre: FloatArray,
     radius: float,
+    adapting: int = 0,
 ) -> Iterator[Step]:
     """Yield the chains after each step.
 
@@ -51,13 +51,17 @@ def iterate(
     centre, radius
         A chain further than ``radius`` from ``centre`` has diverged: unstable chains grow geometrically, and waiting
         for the overflow would return nonsense from the steps before it.
+    adapting : int
+        For so many steps a kernel that adapts may do so.
     """
-    state: State = kernel.init(rngs, start)
     # Overflow on the way out is expected, and reported below in words.
     with np.errstate(over="ignore", invalid="ignore"):
+        state: State = kernel.init(rngs, start, target)
         for number, size in enumerate(step_sizes.tolist(), start=1):
+            if number == adapting + 1:
+                state = kernel.settled(state)
             try:
-                moved, info = kernel.step(rngs, state, drift, size)
+                moved, info = kernel.step(rngs, state, target, size)
             except np.linalg.LinAlgError:
                 # A selector met gradients that are no longer numbers.
                 raise Escape(number, size, state.theta, ()) from None

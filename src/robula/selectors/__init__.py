@@ -8,7 +8,6 @@ from robula._members import named_members
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show
 from robula.exceptions import InputError
-from robula.selectors.excess import ExcessSelector, RobustStart, robust_start
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.sample_mean import SampleMean
@@ -16,25 +15,25 @@ from robula.selectors.selection import Part, RobustMean, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.subset_selector import SubsetSelector
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
+from robula.selectors.trust import Trust, TrustSelector
 from robula.tables.arrays import as_matrix
 
 __all__ = [
     "SELECTORS",
-    "ExcessSelector",
     "GeometricMedian",
     "Part",
     "RecursiveMean",
     "RobustMean",
-    "RobustStart",
     "SampleMean",
     "Selection",
     "Selector",
     "SpectralFilter",
     "SubsetSelector",
     "TrimmedLikelihood",
+    "Trust",
+    "TrustSelector",
     "resolve_selector",
     "robust_mean",
-    "robust_start",
 ]
 
 #: The selectors that ``selector=`` takes by name: every class with a name in a file of this folder.

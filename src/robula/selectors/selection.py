@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -185,6 +185,11 @@ class Selector(ABC):
     def estimated_contamination(self) -> ContaminationEstimate | None:
         """Share of bad rows that a prepared selector found; None if it cannot tell."""
         return None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a prepared selector found besides weights, as JSON data: explanations, what is off in the law."""
+        return {}
 
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:

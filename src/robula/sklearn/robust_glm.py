@@ -63,7 +63,11 @@ class RobustBayesianGLM(BaseEstimator):
             posterior,
             draws=coordinates.to_user(posterior.draws),
             parameter_names=names,
-            settings={**posterior.settings, "standardized": bool(self.standardize)},
+            settings={
+                **posterior.settings,
+                "standardized": bool(self.standardize),
+                "units": "user" if self.standardize else "model",
+            },
         )
         mean = self.posterior_.mean
         self.intercept_ = float(mean[0]) if intercept else 0.0

@@ -21,7 +21,8 @@ from robula.models import MODELS
 from robula.models.poisson_model import LARGEST_LOG_RATE, draw_counts
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
-from robula.result.arviz_conversion import effective_sample_sizes, r_hats, read_draws, write_netcdf
+from robula.result.arviz_conversion import read_draws, write_netcdf
+from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.tables.encoding import Encoding, complete_rows, with_numbers
 from robula.tables.read_table import read_table
 from robula.workflow.fit_table import TableFit

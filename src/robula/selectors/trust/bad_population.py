@@ -49,16 +49,16 @@ class BadPopulation:
         Probability of each row to belong to it.
     """
 
-    def __init__(
-        self, rows: ScoredRows, scores: Scores, members: FloatArray, gate: FloatArray | None = None
-    ) -> None:
+    def __init__(self, rows: ScoredRows, scores: Scores, members: FloatArray, gate: FloatArray | None = None) -> None:
         self._rows = rows
         space = rows.space
         self._design = np.column_stack([np.ones(rows.count), space.whitened])
         self._place = space.inner
         self._own_vote = (space.inner**2).sum(axis=1)
         self.histogram_share = 0.5
-        self.gate = np.array([math.log(max(float(members.mean()), 1e-3)), 0.0, 0.0, 0.0]) if gate is None else gate.copy()
+        self.gate = (
+            np.array([math.log(max(float(members.mean()), 1e-3)), 0.0, 0.0, 0.0]) if gate is None else gate.copy()
+        )
         self.describe(scores, members)
         for _ in range(_WARM_UP if gate is None else 0):
             odds = np.exp(self.log_odds())
@@ -94,7 +94,7 @@ class BadPopulation:
     def _histogram(self, scores: Scores, members: FloatArray, total: float) -> FloatArray:
         towards = np.where(self.prediction < 0.0, -1.0, 1.0)
         places = np.digitize(scores.point * towards, _EDGES[1:-1])
-        counts = np.bincount(places, weights=members, minlength=_BINS)
+        counts: FloatArray = np.bincount(places, weights=members, minlength=_BINS).astype(np.float64)
         smooth = counts.copy()
         smooth[1:-1] *= 0.5
         smooth[:-2] += 0.25 * counts[1:-1]

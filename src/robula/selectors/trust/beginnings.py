@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robula._types import FloatArray
-from robula.selectors.trust import trust_constants as constants
+from robula._types import BoolArray, FloatArray
 from robula.selectors.trust.scored_rows import ScoredRows
 
 _CONCENTRATIONS = 12
@@ -18,12 +17,17 @@ _SURE = 0.95
 
 
 def beginning_parameters(rows: ScoredRows, budget: float) -> list[FloatArray]:
-    """Parameters (d,) to begin from: of all rows, of the half that fits best, of a narrowing window, of the near rows."""
+    """Parameters (d,) to begin from: of all rows, the half that fits best, a narrowing window, the near rows."""
     everyone = np.ones(rows.count)
     plain = rows.mode(everyone, rows.model.initial, _SETTLING_STEPS)
     near = _near_rows(rows, min(1.5 * budget, 0.4))
     enough = float(near.sum()) > 2 * rows.dim
-    return [plain, _best_half(rows, plain, near), _window(rows, plain), rows.mode(near, plain, _SETTLING_STEPS) if enough else plain]
+    return [
+        plain,
+        _best_half(rows, plain, near),
+        _window(rows, plain),
+        rows.mode(near, plain, _SETTLING_STEPS) if enough else plain,
+    ]
 
 
 def _near_rows(rows: ScoredRows, left_out: float) -> FloatArray:
@@ -92,15 +96,15 @@ def suspects_by_place(rows: ScoredRows, budget: float) -> dict[str, FloatArray]:
     if space.rank:
         apart = space.apart > 0.0
         some = 0 < int(apart.sum()) <= 1.5 * budget * rows.count + 2
-        found["far"] = _SURE * (apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
-        found["near"] = _SURE * (space.distance < np.quantile(space.distance, budget))
+        found["far"] = _sure(apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
+        found["near"] = _sure(space.distance < np.quantile(space.distance, budget))
     for index, coordinate in enumerate(space.directions.T):
         found.update({f"direction {index} {end}": who for end, who in _ends(coordinate, budget).items()})
     response = rows.model.response
     if response is not None and rows.model.noise != "implied":
         _, which, counts = np.unique(response, return_inverse=True, return_counts=True)
         if 5 <= counts.max() <= 1.5 * budget * rows.count:
-            found["one response"] = _SURE * (which == counts.argmax())
+            found["one response"] = _sure(which == counts.argmax())
     return found
 
 
@@ -113,7 +117,7 @@ def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorou
     z = _points(rows, theta)
     z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.declared else 1e-9)
     size = np.abs(z)
-    found = {"large": 0.8 * (size > 2.5), "high": 0.8 * (z > 2.0), "low": 0.8 * (z < -2.0)}
+    found = {"large": _sure(size > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
     space = rows.space
     if not thorough or not space.rank:
         return found
@@ -125,7 +129,7 @@ def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorou
         pull = sign @ inner
         strength = float(pull @ pull - (sign**2) @ own) / max(float(np.abs(sign).sum()), 1.0)
         towards = inner @ (pull / max(float(np.linalg.norm(pull)), 1e-300))
-        leaning.append((strength, 0.6 * (inside & (z * towards > 0.3 * size))))
+        leaning.append((strength, _sure(inside & (z * towards > 0.3 * size), 0.6)))
     leaning.sort(key=lambda pair: -pair[0])
     found.update({f"leaning {index}": who for index, (_, who) in enumerate(leaning[:2])})
     held = np.clip(z, -6.0, 6.0)
@@ -144,10 +148,15 @@ def _cubic_direction(inner: FloatArray, z: FloatArray, start: FloatArray) -> tup
     return abs(float(z @ (inner @ start) ** 3)), start
 
 
+def _sure(who: BoolArray, chance: float = _SURE) -> FloatArray:
+    """These rows (n,) with this probability, others with 0."""
+    return np.where(who, chance, 0.0)
+
+
 def _ends(values: FloatArray, budget: float) -> dict[str, FloatArray]:
     away = np.abs(values - np.median(values))
     return {
-        "both": _SURE * (away > np.quantile(away, 1.0 - budget)),
-        "up": _SURE * (values > np.quantile(values, 1.0 - budget)),
-        "down": _SURE * (values < np.quantile(values, budget)),
+        "both": _sure(away > np.quantile(away, 1.0 - budget)),
+        "up": _sure(values > np.quantile(values, 1.0 - budget)),
+        "down": _sure(values < np.quantile(values, budget)),
     }

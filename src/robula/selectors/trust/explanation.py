@@ -12,7 +12,7 @@ from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
 from robula.selectors.trust.row_law import RowLaw
-from robula.selectors.trust.scored_rows import ScoredRows, Scores
+from robula.selectors.trust.scored_rows import ScoredRows
 
 _NO_SHARE = 1e-300
 # What the law's covariates and the leverages are looked at again at, in steps.
@@ -89,9 +89,7 @@ class Explanation:
 
     def with_population(self, suspects: FloatArray) -> Explanation:
         """Return a copy in which the suspects (n,), probabilities, are one more population, and theta is fitted without."""
-        other = Explanation(
-            self.rows, self.theta, self.budget, free=self.free, law=self.law, leverage=self.leverage
-        )
+        other = Explanation(self.rows, self.theta, self.budget, free=self.free, law=self.law, leverage=self.leverage)
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
         suspects = suspects * others
@@ -176,7 +174,8 @@ class Explanation:
         self.weights = 1.0 - doubt
         self._gross_members = doubt * np.exp(joint[:, 0] - bad)
         self.members = doubt[:, None] * np.exp(joint[:, 1:] - bad[:, None])
-        return np.exp(prior[:, 1:])
+        expected: FloatArray = np.exp(prior[:, 1:])
+        return expected
 
     def _maximise(self, step: int, shares: FloatArray) -> None:
         scores = self.scores
@@ -210,7 +209,11 @@ class Explanation:
             needed = 0.0 if self.rows.declared else constants.DECISIVE * self.rows.maturity
             evidence -= counted * float((1.0 - self.weights) @ np.maximum(needed - self.decisive, 0.0))
         sizes = np.log1p(counted * self.members.sum(axis=0))
-        return evidence - 0.5 * _PARAMETERS_OF_A_POPULATION * float(sizes.sum()) - constants.PRICE * self.rows.maturity * len(sizes)
+        return (
+            evidence
+            - 0.5 * _PARAMETERS_OF_A_POPULATION * float(sizes.sum())
+            - constants.PRICE * self.rows.maturity * len(sizes)
+        )
 
     def _law_covariates(self) -> tuple[FloatArray, FloatArray]:
         """What the spread may grow with (n, 3), and what the mean may be off by (n, b).

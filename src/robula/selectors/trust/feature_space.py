@@ -1,4 +1,4 @@
-"""Where the rows are in their features: affine-invariant coordinates, distances, directions, and cells that stand apart."""
+"""Where rows are in their features: affine-invariant coordinates, distances, directions, and cells that stand apart."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FeatureSpace:
     @property
     def rank(self) -> int:
         """Rank r of the features."""
-        return self.whitened.shape[1]
+        return int(self.whitened.shape[1])
 
     def take(self, rows: np.ndarray) -> FeatureSpace:
         """Return the coordinates of some rows."""
@@ -68,7 +68,7 @@ def feature_space(features: FloatArray) -> FeatureSpace:
     left, singular, _ = np.linalg.svd(centred[:, kept] / spread[kept], full_matrices=False)
     whitened = left[:, singular > _RANK * singular[0]] * math.sqrt(n)
     squared = (whitened**2).sum(axis=1)
-    kurtosis, axes = np.linalg.eigh((whitened.T * squared) @ whitened / n)
+    _, axes = np.linalg.eigh((whitened.T * squared) @ whitened / n)
     skew = squared @ whitened
     found: list[FloatArray] = []
     for start, by_skewness in ((skew, True), (skew, False), (axes[:, -1], False), (axes[:, 0], False)):

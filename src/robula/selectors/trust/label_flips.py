@@ -37,7 +37,13 @@ class FlipExplanation:
     """
 
     def __init__(
-        self, model: ModelWithLaw, space: FeatureSpace, budget: float, theta: FloatArray, flipped: FloatArray, gated: bool
+        self,
+        model: ModelWithLaw,
+        space: FeatureSpace,
+        budget: float,
+        theta: FloatArray,
+        flipped: FloatArray,
+        gated: bool,
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
         n = model.n_rows

@@ -30,7 +30,9 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         side = "right" if skew > 0 else "left"
         found.append(f"residuals skewed to the {side} (try a log or square-root response)")
     if fit.rows.model.noise == "implied" and scale > _DISPERSION:
-        found.append(f"responses spread {math.exp(scale):.2g} times as much as the mean implies (try a negative binomial)")
+        found.append(
+            f"responses spread {math.exp(scale):.2g} times as much as the mean implies (try a negative binomial)"
+        )
     elif fit.rows.model.noise == "declared" and abs(scale) > 0.05:
         found.append(f"noise {math.exp(scale):.2g} times the declared scale")
     if abs(parameters[3]) > _GROWTH:

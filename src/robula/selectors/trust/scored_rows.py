@@ -1,11 +1,11 @@
-"""A model as the rule sees it: normal scores of its rows, their features, and steps towards the mode of weighted rows."""
+"""A model as the rule sees it: normal scores of its rows, where they are, and modes of weighted rows."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, ndtr
+from scipy.special import ndtr, ndtri
 
 from robula._types import BoolArray, FloatArray
 from robula.models.law import ModelWithLaw
@@ -73,7 +73,9 @@ class ScoredRows:
 
     def take(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
-        part = ScoredRows(self.model.take(rows), self.space.take(rows), self.count)
+        taken = self.model.take(rows)
+        assert isinstance(taken, ModelWithLaw)
+        part = ScoredRows(taken, self.space.take(rows), self.count)
         part._at_lower, part._at_upper = self._at_lower[rows], self._at_upper[rows]
         part.bad_odds = self.bad_odds[rows]
         part.coarsening = min(1.0, self.coarsening * self.count / len(rows))

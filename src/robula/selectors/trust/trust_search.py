@@ -102,9 +102,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     nothing = [Explanation(rows, plain, budget, gross=False, free=free).fit(_SETTLE) for free in (True, False)]
     if gross.free:
         law = gross.law
-        nothing.append(
-            Explanation(rows, plain, budget, gross=False, law=law, leverage=gross.leverage).fit(_SETTLE)
-        )
+        nothing.append(Explanation(rows, plain, budget, gross=False, law=law, leverage=gross.leverage).fit(_SETTLE))
     found = {"nothing is wrong": best(nothing), "gross rows": gross}
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
     for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
@@ -161,5 +159,9 @@ def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
     weights = sum((p * found[name].weights for name, p in zip(names, chances, strict=True)), np.zeros(rows))
     likeliest = found[names[int(chances.argmax())]]
     return Verdict(
-        np.clip(weights, 0.0, 1.0), likeliest.theta, dict(found), dict(zip(names, chances.tolist(), strict=True)), beyond
+        np.clip(weights, 0.0, 1.0),
+        likeliest.theta,
+        dict(found),
+        dict(zip(names, chances.tolist(), strict=True)),
+        beyond,
     )

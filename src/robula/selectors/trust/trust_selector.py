@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -104,9 +104,9 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
     if verdict.beyond_budget:
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than contamination={contamination:g} allows, so none of them is called "
-            f"bad and all are kept: the model does not fit these data.{off} Look at the residuals, change the model, or "
-            "declare a larger contamination."
+            f"more rows disagree with the model than contamination={contamination:g} allows, so none of them is "
+            f"called bad and all are kept: the model does not fit these data.{off} Look at the residuals, change the "
+            "model, or declare a larger contamination."
         )
         warn(misfit, MisfitWarning)
     removed = float((1.0 - weights).sum())
@@ -166,6 +166,17 @@ class PreparedTrust(Selector):
         """Share of bad rows that were found."""
         return ContaminationEstimate(self.found.share, self.found.standard_error)
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """Explanations with their probabilities, what is off in the law, and why the model does not fit."""
+        found = self.found
+        return {
+            "explanations": {name: round(chance, 6) for name, chance in found.explanations.items()},
+            "law": list(found.law),
+            "misfit": found.misfit,
+            "beyond_budget": found.beyond_budget,
+        }
+
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the one selection; the model must be the one it was prepared for."""
         # Full trust is 1, not the largest weight: a label is never fully trusted while labels may be flipped.
@@ -199,5 +210,7 @@ def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
     """
     budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
     if not isinstance(model, ModelWithLaw):
-        raise InputError(f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by.")
+        raise InputError(
+            f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."
+        )
     return judge(model, budget)

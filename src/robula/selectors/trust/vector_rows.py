@@ -42,7 +42,13 @@ class CloudExplanation:
     """
 
     def __init__(
-        self, model: ModelWithLaw, budget: float, members: FloatArray | None = None, *, bad: bool = True, free: bool = False
+        self,
+        model: ModelWithLaw,
+        budget: float,
+        members: FloatArray | None = None,
+        *,
+        bad: bool = True,
+        free: bool = False,
     ) -> None:
         self._model, self._budget, self._bad, self._free = model, budget, bad, free
         n, d = model.n_rows, model.dim
@@ -98,7 +104,8 @@ class CloudExplanation:
         away = ((rows - centre) ** 2).sum(axis=1)
         spread = np.maximum(float(members @ (away / left)) / (total * d), constants.FINEST**2)
         variance = spread * (1.0 + 1.0 / total)
-        return -0.5 * away / left**2 / variance - 0.5 * d * np.log(2.0 * math.pi * variance)
+        density: FloatArray = -0.5 * away / left**2 / variance - 0.5 * d * np.log(2.0 * math.pi * variance)
+        return density
 
     def _maximise(self) -> None:
         n = self._model.n_rows
@@ -141,7 +148,9 @@ def explain_vectors(model: ModelWithLaw, budget: float) -> dict[str, CloudExplan
         found[name] = _best([CloudExplanation(model, budget, bad=bad, free=free).fit() for free in (False, True)])
     beginnings = _suspects(model, space, budget, found["gross rows"].theta)
     if beginnings and n > model.dim + 2:
-        looked = [CloudExplanation(model, budget, who, free=free).fit(_LOOK) for who in beginnings for free in (False, True)]
+        looked = [
+            CloudExplanation(model, budget, who, free=free).fit(_LOOK) for who in beginnings for free in (False, True)
+        ]
         looked.sort(key=lambda explanation: -explanation.evidence)
         found["a bad group"] = _best([explanation.fit() for explanation in looked[:3]])
     return found
