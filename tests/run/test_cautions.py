@@ -50,7 +50,7 @@ class NewCounts(robula.PoissonModel):
 
 def test_the_default_selector_is_not_recommended_to_those_who_use_it(monkeypatch):
     model = NewCounts(X, RNG.poisson(1.0, 150), prior=robula.NormalPrior(0.0, 1.0))
-    monkeypatch.setattr(robula.selectors.ExcessSelector, "prepared", lambda *_: robula.SpectralFilter())
+    monkeypatch.setattr(robula.selectors.TrustSelector, "prepared", lambda *_: robula.SpectralFilter())
     with pytest.warns(robula.exceptions.TruncationBiasWarning, match="no rule for NewCounts") as caught:
         robula.sample(model, contamination=0.1, draws=3, burn_in=0)
     assert "the default of robula.sample" not in str(caught[0].message)

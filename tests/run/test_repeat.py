@@ -38,7 +38,7 @@ RUNS = {
     "trimmed": {"selector": robula.selectors.TrimmedLikelihood(), "kernel": "lm"},
     "nested selector": {"selector": robula.selectors.SubsetSelector(Trim(share=0.2), rows=1000, seed=3)},
     "own selector": {"selector": Trim(share=0.25), "refresh_every": 3},
-    "ablation": {"selector": robula.selectors.ExcessSelector(without=("flags",))},
+    "trust": {"selector": robula.selectors.TrustSelector()},
     "lai": {"selector": robula.RecursiveMean(variant="lai2016"), "likelihood_rows": "clean"},
     "estimate": {"contamination": "estimate"},
     "function of the step": {"kernel": "ula", "step_size": lambda k: 1e-3 / k},

@@ -88,7 +88,7 @@ class Explanation:
         return self.law.free
 
     def with_population(self, suspects: FloatArray) -> Explanation:
-        """Return a copy in which the suspects (n,), probabilities, are one more population, and theta is fitted without."""
+        """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them."""
         other = Explanation(self.rows, self.theta, self.budget, free=self.free, law=self.law, leverage=self.leverage)
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
