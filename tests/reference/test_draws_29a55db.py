@@ -12,12 +12,13 @@ with np.load(STORED) as _file:
     REFERENCE = dict(_file)
 #: Another processor or BLAS rounds otherwise, and a chain multiplies the difference.
 SAME_ARITHMETIC = np.array_equal(REFERENCE["arithmetic"], arithmetic())
-RUNS = dict(runs())
+#: The default rule of 29a55db was held to 1e-10 through the rebuild (commit 3c9b03d) and then replaced.
+RUNS = {name: call for name, call in runs() if not name.endswith("/default")}
 
 
 def test_every_stored_run_is_repeated():
     stored = {name.rsplit("/", 1)[0] for name in REFERENCE if name != "arithmetic"}
-    assert stored == set(RUNS)
+    assert {name for name in stored if not name.endswith("/default")} == set(RUNS)
 
 
 @pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
