@@ -33,6 +33,21 @@ def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.models.Model]:
     }
 
 
+def registered_models(n: int = 40) -> dict[str, robula.models.Model]:
+    """The small models that are taken by name, and one of every other model in the registry, without knowing it.
+
+    A model of which nothing is known here is a regression whose other arguments have defaults, and takes the responses
+    1 and 2 in turn: counts, positive numbers, two classes.
+    """
+    found = {name: model for name, model in small_models(n=n).items() if name.split("-")[0] in robula.models.MODELS}
+    rng = np.random.default_rng(1)
+    for name, kind in robula.models.MODELS.items():
+        if name not in found:
+            X = rng.standard_normal((n, 2))
+            found[name] = kind(X, 1.0 + np.arange(n) % 2, prior=robula.NormalPrior(0.0, 1.0), intercept=True)
+    return found
+
+
 def jax_linear(X: np.ndarray, y: np.ndarray, noise_scale: float, **options: object) -> robula.models.Model:
     """The linear regression of ``robula.LinearModel(X, y, noise_scale=...)`` with a N(0, 1) prior, through from_jax."""
     import jax.numpy as jnp

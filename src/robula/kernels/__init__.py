@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from robula._members import named_members
 from robula._validation import check_name
 from robula.exceptions import InputError
 from robula.kernels.baoab import BAOAB
@@ -22,11 +23,10 @@ __all__ = [
     "resolve_kernel",
 ]
 
-#: The kernels that ``kernel=`` takes by name.
+#: The kernels that ``kernel=`` takes by name: every class with a name in a file of this folder, and two of them on
+#: coordinates that the posterior's curvature makes round.
 KERNELS: dict[str, Kernel] = {
-    "ula": ULA(),
-    "lm": LeimkuhlerMatthews(),
-    "baoab": BAOAB(),
+    **{name: kind() for name, kind in named_members(__name__, __path__, Kernel).items()},
     "preconditioned_lm": Preconditioned(LeimkuhlerMatthews()),
     "preconditioned_baoab": Preconditioned(BAOAB()),
 }

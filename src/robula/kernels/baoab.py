@@ -36,6 +36,7 @@ class BAOAB(Kernel):
     """
 
     friction: float | None = None
+    name: ClassVar[str | None] = "baoab"
     citations: ClassVar[tuple[str, ...]] = ("leimkuhler2013",)
     order: ClassVar[int] = 2
 

@@ -67,12 +67,15 @@ class Kernel(ABC):
 
     Attributes
     ----------
+    name : str or None
+        What ``kernel=`` calls it; None for one that is only passed as an object.
     citations : tuple of str
         BibTeX keys (docs/refs.bib).
     order : int
         The discretisation bias of means and variances falls like step_size**order.
     """
 
+    name: ClassVar[str | None] = None
     citations: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[int] = 1
 

@@ -25,6 +25,7 @@ class LeimkuhlerMatthews(Kernel):
     autocorrelation time is 2 / (h k). On other targets the bias of means and variances is of order h^2 (ULA's: h).
     """
 
+    name: ClassVar[str | None] = "lm"
     citations: ClassVar[tuple[str, ...]] = ("leimkuhler2013",)
     order: ClassVar[int] = 2
 

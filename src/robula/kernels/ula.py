@@ -20,6 +20,7 @@ class ULA(Kernel):
     unstable for h k >= 2.
     """
 
+    name: ClassVar[str | None] = "ula"
     citations: ClassVar[tuple[str, ...]] = ("bhatia2019",)
 
     def step(

@@ -1,6 +1,8 @@
 """Prior and rows: a model turns them and a parameter into per-row log-likelihoods, gradients and curvature."""
 
+from robula._members import named_members
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.law import ModelWithLaw
 from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
 from robula.models.logistic_model import LogisticModel
 from robula.models.mean_model import MeanModel
@@ -16,16 +18,12 @@ __all__ = [
     "LogisticModel",
     "MeanModel",
     "Model",
+    "ModelWithLaw",
     "NormalPrior",
     "PoissonModel",
     "Prior",
     "UnknownScaleLinearModel",
 ]
 
-#: The models that the command line takes by name.
-MODELS: dict[str, type[Model]] = {
-    "linear": LinearModel,
-    "logistic": LogisticModel,
-    "poisson": PoissonModel,
-    "mean": MeanModel,
-}
+#: The models by name: every class with a name in a file of this folder.
+MODELS: dict[str, type[Model]] = named_members(__name__, __path__, Model)

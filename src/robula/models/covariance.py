@@ -35,8 +35,8 @@ class Covariance:
         self.dim: int | None = array.shape[0] if array.ndim else None
         if array.ndim == 2:
             self._factor = _cholesky(array, name)
-            inverse_factor = np.linalg.inv(self._factor)
-            self._precision: FloatArray = inverse_factor.T @ inverse_factor
+            self._whitener: FloatArray = np.linalg.inv(self._factor).astype(np.float64, copy=False)
+            self._precision: FloatArray = self._whitener.T @ self._whitener
         else:
             if not (array > 0).all():
                 raise InputError(
@@ -54,6 +54,12 @@ class Covariance:
             product: FloatArray = vectors @ self._precision
             return product
         return vectors * self._precision
+
+    def whitener(self, dim: int) -> FloatArray:
+        """Return a lower triangular W (dim, dim) with W' W the inverse covariance."""
+        if self._precision.ndim == 2:
+            return self._whitener.copy()
+        return np.diag(np.broadcast_to(np.sqrt(self._precision), dim))
 
     def precision(self, dim: int) -> FloatArray:
         """Return the inverse covariance as a (dim, dim) matrix."""

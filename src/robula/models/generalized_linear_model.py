@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
-from robula.models.model import Model, default_names
+from robula.models.law import ModelWithLaw
+from robula.models.model import default_names
 from robula.models.priors import Prior, resolve_prior
 from robula.tables.arrays import column_names, read_only
 from robula.tables.design import Design
@@ -19,8 +20,11 @@ from robula.tables.design import Design
 ALL_ROWS = slice(None)
 
 
-class GeneralizedLinearModel(Model):
+class GeneralizedLinearModel(ModelWithLaw):
     """Regression whose row gradient is a scalar score times the row of the design.
+
+    A subclass checks its responses and hands them to :meth:`_set_response`, and writes the score, curvature,
+    log-likelihood, probability integral transform and simulation of a row, all given its linear predictor.
 
     Parameters
     ----------
@@ -30,6 +34,9 @@ class GeneralizedLinearModel(Model):
     intercept : bool
         Add a column of ones, in front; d is then p + 1.
     """
+
+    #: Whether theta acts on a row through its linear predictor alone.
+    by_predictor: ClassVar[bool] = True
 
     y: FloatArray
 
@@ -56,6 +63,11 @@ class GeneralizedLinearModel(Model):
         return self._design.in_memory
 
     @property
+    def response(self) -> FloatArray:
+        """The responses, shape (n,)."""
+        return self.y
+
+    @property
     def observed_data(self) -> dict[str, np.ndarray]:
         """The response, shape (n,)."""
         return {"y": self.y}
@@ -72,6 +84,22 @@ class GeneralizedLinearModel(Model):
     def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
         """Log-likelihood as a function of the linear predictor, shape (..., n)."""
 
+    @abstractmethod
+    def _row_pit(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(Y < y) and P(Y <= y) given the linear predictor, shapes (n,)."""
+
+    @abstractmethod
+    def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a response for each linear predictor, shape (n,)."""
+
+    def _row_information(self, eta: FloatArray) -> FloatArray:
+        """Expected value of the row curvature, shape (n,): the curvature itself under a canonical link."""
+        return self._row_curvature(eta)
+
+    def _set_response(self, y: FloatArray) -> None:
+        """Take responses (n,) that have been checked; a subclass adds what it computes from them once."""
+        self.y = read_only(np.array(y))
+
     #: Largest value of the row curvature over all linear predictors, or None if it has none.
     _row_curvature_bound: float | None = None
 
@@ -84,17 +112,45 @@ class GeneralizedLinearModel(Model):
         part = copy(self)
         part._design = self._design.take(rows)
         part.n_rows = len(rows)
-        part.y = read_only(self.y[rows])
+        part._set_response(self.y[rows])
         return part
+
+    def with_response(self, response: FloatArray) -> Self:
+        """Return the same model with other responses (n,)."""
+        other = copy(self)
+        other._set_response(response)
+        return other
 
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Linear predictor of each row, shape (..., n)."""
         theta = self.check_theta(theta)
         return _joined([theta @ block for _, block in self.blocks()])
 
-    def scores(self, theta: FloatArray) -> FloatArray:
+    def predictor_gradient(self, theta: FloatArray) -> FloatArray:
         """Derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
         return self._score(self.predictor(theta))
+
+    def fitted(self, theta: FloatArray) -> FloatArray:
+        """Linear predictor of each row, shape (n,)."""
+        return self.predictor(theta)
+
+    def features(self, theta: FloatArray) -> FloatArray:
+        """Rows of the design times the root of what a response tells about its linear predictor, shape (n, d)."""
+        features: FloatArray = self.design * np.sqrt(self._row_information(self.predictor(theta)))[:, None]
+        return features
+
+    def information(self, theta: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Fisher information of the rows, each times its weight, shape (d, d); in blocks."""
+        information = self._row_information(self.predictor(theta))
+        return self._weighted_gram(information if weights is None else weights * information)
+
+    def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(Y < y) and P(Y <= y) of each row, shapes (n,)."""
+        return self._row_pit(self.predictor(theta))
+
+    def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a response for every row, shape (n,)."""
+        return self._row_simulation(self.predictor(theta), rng)
 
     def row_curvature(self, theta: FloatArray) -> FloatArray:
         """Negative second derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""

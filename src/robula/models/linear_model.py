@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from copy import copy
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
+from scipy.special import ndtr
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_scale
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posterior
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
-from robula.models.model import Model, unique_names
+from robula.models.law import Noise
+from robula.models.model import unique_names
 from robula.models.priors import NormalPrior, Prior
-from robula.tables.arrays import as_vector, read_only, refuse_misaligned
+from robula.tables.arrays import as_vector, refuse_misaligned
 
 #: Standard deviation of the prior of log noise scale: a factor of 50 either way is within two of them.
 _LOG_SD = 2.0
@@ -37,23 +38,14 @@ class LinearModel(GeneralizedLinearModel):
         Add a column of ones in front.
     """
 
-    def __new__(
-        cls,
-        X: ArrayInput,
-        y: ArrayInput,
-        *,
-        noise_scale: float | Literal["estimate"],
-        prior: Prior | None = None,
-        intercept: bool = False,
-    ) -> Any:
-        """Return a model whose noise scale is a parameter where it is to be estimated."""
-        if isinstance(noise_scale, str) and noise_scale == "estimate":
-            return UnknownScaleLinearModel(X, y, prior=prior, intercept=intercept)
-        return super().__new__(cls)
+    name = "linear"
+    noise: ClassVar[Noise] = "declared"
 
-    def __getnewargs_ex__(self) -> tuple[tuple[None, None], dict[str, float]]:
-        """What copying and pickling pass to ``__new__``, before they restore the attributes."""
-        return (None, None), {"noise_scale": self.noise_scale}
+    def __new__(cls, *data: ArrayInput, noise_scale: object = None, **options: object) -> Self:
+        """Make the kind of linear model that the noise scale asks for; its own ``__init__`` does the rest."""
+        estimated = isinstance(noise_scale, str) and noise_scale == "estimate"
+        kind = UnknownScaleLinearModel if estimated and cls is LinearModel else cls
+        return cast(Self, object.__new__(kind))
 
     def __init__(
         self,
@@ -67,7 +59,7 @@ class LinearModel(GeneralizedLinearModel):
         self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation (or 'estimate')")
         super().__init__(X, prior, intercept)
         refuse_misaligned(X, y)
-        self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
+        self._set_response(as_vector(y, "y", self.n_rows))
         self._row_curvature_bound = self.noise_scale**-2
         if not self.prior.proper:
             _require_independent_columns(self._weighted_gram(np.ones(self.n_rows)), self.parameter_names)
@@ -82,6 +74,28 @@ class LinearModel(GeneralizedLinearModel):
     def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
         standardized = (self.y - eta) / self.noise_scale
         return -0.5 * standardized**2 - math.log(self.noise_scale) - 0.5 * math.log(2 * math.pi)
+
+    def _standardized(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Residuals over sigma (..., n), and sigma (..., 1)."""
+        theta = self.check_theta(theta)
+        return (self.y - self.predictor(theta)) / self.noise_scale, np.full((*theta.shape[:-1], 1), self.noise_scale)
+
+    def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Phi of the residual in units of the noise, twice, shape (n,)."""
+        probability: FloatArray = ndtr(self._standardized(theta)[0])
+        return probability, probability
+
+    def scores(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The residual in units of the noise, twice, shape (n,); exact however far out."""
+        z = self._standardized(theta)[0]
+        return z, z
+
+    def _row_pit(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        probability: FloatArray = ndtr((self.y - eta) / self.noise_scale)
+        return probability, probability
+
+    def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return eta + self.noise_scale * rng.standard_normal(len(eta))
 
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
         """Exact posterior when row i counts ``weights[i]`` times."""
@@ -109,7 +123,7 @@ def _require_independent_columns(gram: FloatArray, names: tuple[str, ...]) -> No
     )
 
 
-class UnknownScaleLinearModel(Model):
+class UnknownScaleLinearModel(LinearModel):
     """Rows y_i ~ N(x_i' beta, sigma^2); theta = (beta, log sigma).
 
     The prior of log sigma is N(log m, 2^2), independent of beta's, with m the median absolute deviation of y in units
@@ -119,47 +133,51 @@ class UnknownScaleLinearModel(Model):
     ----------
     X, y, prior, intercept
         As for :class:`LinearModel`; the prior is the coefficients'.
+    noise_scale : "estimate"
     """
 
-    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None, intercept: bool) -> None:
-        self._unit = LinearModel(X, y, noise_scale=1.0, prior=prior, intercept=intercept)
-        self.n_rows, self.dim = self._unit.n_rows, self._unit.dim + 1
-        name = unique_names(["log_noise_scale"], self._unit.parameter_names)
-        self.parameter_names = (*self._unit.parameter_names, *name)
-        self.y = self._unit.y
+    noise = "estimated"
+    by_predictor = False
+
+    def __init__(
+        self,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        noise_scale: Literal["estimate"] = "estimate",
+        prior: Prior | None = None,
+        intercept: bool = False,
+    ) -> None:
+        super().__init__(X, y, noise_scale=1.0, prior=prior, intercept=intercept)
+        del self.noise_scale
+        self._coefficients_prior = self.prior
+        name = unique_names(["log_noise_scale"], self.parameter_names)
+        self.dim, self.parameter_names = self.dim + 1, (*self.parameter_names, *name)
         deviations = np.abs(self.y - np.median(self.y))
         reference = 1.4826 * float(np.median(deviations)) or float(deviations.mean()) or 1.0
         self._log_reference = math.log(reference)
-        self.prior = _CoefficientsAndScale(self._unit.prior, self._log_reference)
-
-    @property
-    def design(self) -> FloatArray:
-        """The design matrix with the intercept column, shape (n, d - 1)."""
-        return self._unit.design
+        self.prior = _CoefficientsAndScale(self._coefficients_prior, self._log_reference)
 
     @property
     def initial(self) -> FloatArray:
         """Coefficients 0 and the spread of y."""
         return np.append(np.zeros(self.dim - 1), self._log_reference)
 
-    def take(self, rows: np.ndarray) -> Self:
-        """Return the model of these rows only."""
-        part = copy(self)
-        part._unit = self._unit.take(rows)
-        part.n_rows, part.y = len(rows), part._unit.y
-        return part
-
     def at_scale(self, noise_scale: float) -> LinearModel:
         """Return the model with this noise scale, known."""
-        features = self.design
-        return LinearModel(features, self.y, noise_scale=noise_scale, prior=self._unit.prior)
+        return LinearModel(self.design, self.y, noise_scale=noise_scale, prior=self._coefficients_prior)
+
+    def predictor(self, theta: FloatArray) -> FloatArray:
+        """Linear predictor of each row, shape (..., n)."""
+        predictor: FloatArray = self.check_theta(theta)[..., :-1] @ self.design.T
+        return predictor
 
     def _standardized(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Residuals over sigma (..., n), and sigma (..., 1)."""
         theta = self.check_theta(theta)
         # Beyond e^30 either way the scale is held: a chain that far out has left the posterior.
         scale = np.exp(np.clip(theta[..., -1:], -30.0, 30.0))
-        return (self.y - theta[..., :-1] @ self.design.T) / scale, scale
+        return (self.y - self.predictor(theta)) / scale, scale
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
@@ -187,6 +205,35 @@ class UnknownScaleLinearModel(Model):
         result[:-1, -1] = result[-1, :-1] = 2.0 * (weights * z) @ self.design / scale
         result[-1, -1] = 2.0 * float(weights @ z**2)
         return result
+
+    def curvature_bound(self, weights: FloatArray) -> None:
+        """None: the curvature grows without limit as the scale shrinks."""
+        return None
+
+    def features(self, theta: FloatArray) -> FloatArray:
+        """Rows of the design over sigma, and sqrt(2) for log sigma, shape (n, d).
+
+        A response tells about its mean by its sign and about the scale by its size: the two do not mix, and the Fisher
+        information (:meth:`information`) has no terms between them, though the Gram matrix of these features has.
+        """
+        _, scale = self._standardized(theta)
+        return np.column_stack([self.design / scale, np.full(self.n_rows, math.sqrt(2.0))])
+
+    def information(self, theta: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Fisher information of the rows, each times its weight, shape (d, d)."""
+        gram = super(GeneralizedLinearModel, self).information(theta, weights)
+        gram[:-1, -1] = gram[-1, :-1] = 0.0
+        return gram
+
+    def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a response for every row, shape (n,)."""
+        _, scale = self._standardized(theta)
+        response: FloatArray = self.predictor(theta) + scale * rng.standard_normal(self.n_rows)
+        return response
+
+    def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
+        """Refuse: with an unknown scale the posterior is not normal."""
+        raise InputError("with an unknown noise scale the posterior is not normal; sample it, or use at_scale(...).")
 
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Coefficients and the positive noise scale."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from robula._types import ArrayInput, FloatArray
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
+from robula.models.law import Tails
 from robula.models.priors import Prior, require_proper
 from robula.tables.arrays import encode_labels, refuse_misaligned
 
@@ -30,6 +31,8 @@ class LogisticModel(GeneralizedLinearModel):
         The negative and the positive class.
     """
 
+    name = "logistic"
+    noise = "implied"
     skewed_gradients = True
     _row_curvature_bound = 0.25
 
@@ -37,7 +40,8 @@ class LogisticModel(GeneralizedLinearModel):
         super().__init__(X, prior, intercept)
         require_proper(self.prior, "LogisticModel", "with separable classes a flat prior has no posterior.")
         refuse_misaligned(X, y)
-        self.y, self.classes = encode_labels(y, self.n_rows)
+        labels, self.classes = encode_labels(y, self.n_rows)
+        self._set_response(labels)
 
     def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
         score: FloatArray = self.y[rows] - expit(eta)
@@ -50,3 +54,24 @@ class LogisticModel(GeneralizedLinearModel):
     def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
         # log(1 + exp(t)) without overflow; t = -eta for a positive label, eta for a negative one.
         return -np.logaddexp(0.0, np.where(self.y > 0.5, -eta, eta))
+
+    def _row_pit(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # P(Y = 0); a label 0 covers the probabilities from 0 to it, a label 1 those from it to 1.
+        negative: FloatArray = expit(-eta)
+        return np.where(self.y > 0.5, negative, 0.0), np.where(self.y > 0.5, 1.0, negative)
+
+    def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        probability: FloatArray = expit(eta)
+        return (rng.uniform(size=len(eta)) < probability).astype(np.float64)
+
+    def log_tails(self, theta: FloatArray) -> Tails:
+        """Log of the tail probabilities, with full precision where a label is all but certain."""
+        eta = self.predictor(theta)
+        negative, positive = log_expit(-eta), log_expit(eta)
+        one, nothing, certain = self.y > 0.5, np.full_like(eta, -np.inf), np.zeros_like(eta)
+        return Tails(
+            np.where(one, negative, nothing),
+            np.where(one, certain, negative),
+            np.where(one, positive, certain),
+            np.where(one, nothing, positive),
+        )

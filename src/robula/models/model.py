@@ -27,6 +27,9 @@ class Model(ABC):
     parameter_names : tuple of str
     """
 
+    #: What the command line and the registry MODELS call it; None for a model that is not taken by name.
+    name: ClassVar[str | None] = None
+
     #: Whether gradients(theta) = gradients(0) + gradient_shift(theta): the same shift for every row, so that a
     #: translation-equivariant selection made once is exact for ever.
     gradients_translate: ClassVar[bool] = False

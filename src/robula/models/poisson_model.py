@@ -2,82 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, pdtr
 
-from robula._types import ArrayInput, BoolArray, FloatArray
+from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
+from robula.models.law import Tails
 from robula.models.priors import Prior, require_proper
-from robula.tables.arrays import as_vector, read_only, refuse_misaligned
+from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf
+from robula.tables.arrays import as_vector, refuse_misaligned
 
-# Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
-# needs the direction there.
-_LARGEST_LOG_RATE = 100.0
+#: Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
+#: needs the direction there. Predictions beyond it are this limit, not a forecast.
+LARGEST_LOG_RATE = 100.0
+# NumPy draws Poisson counts up to 9.2e18; beyond this a count is its normal approximation, wrong by 1e-9 of its sd.
+_LARGEST_DRAWN = 1e18
 
 
-class LogLinearModel(GeneralizedLinearModel):
-    """Rows y_i >= 0 with mean exp(x_i' theta) and the Poisson score; y need not be whole numbers.
+class PoissonModel(GeneralizedLinearModel):
+    """Rows y_i ~ Poisson(exp(x_i' theta)).
 
     The curvature has no global bound, so the default step size comes from the curvature at a robust centre and the
-    drift is guarded (:mod:`robula.target.drift`). For rates this is a quasi-likelihood: a rule that counts how many
-    responses a Poisson law predicts does not apply to it.
-
-    Parameters
-    ----------
-    X : array-like, shape (n, p)
-    y : array-like, shape (n,)
-        Numbers of at least 0.
-    prior : NormalPrior
-        Required: where every count of a group is 0, a flat prior has no posterior.
-    intercept : bool, optional
-        Add a column of ones in front.
-    """
-
-    skewed_gradients = True
-
-    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
-        super().__init__(X, prior, intercept)
-        require_proper(
-            self.prior, type(self).__name__, "a group whose counts are all 0 has no posterior under a flat one."
-        )
-        refuse_misaligned(X, y)
-        self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
-        self._refuse(self.y < 0, "numbers of at least 0")
-        self._log_factorial = gammaln(self.y + 1.0)
-
-    def _refuse(self, wrong: BoolArray, allowed: str) -> None:
-        rows = np.flatnonzero(wrong)
-        if len(rows):
-            raise InputError(
-                f"y has {len(rows)} value(s) that are not counts, first y[{rows[0]}]={self.y[rows[0]]:g}; "
-                f"counts are {allowed}."
-            )
-
-    def take(self, rows: np.ndarray) -> Self:
-        """Return the model of these rows only, in memory."""
-        part = super().take(rows)
-        part._log_factorial = self._log_factorial[rows]
-        return part
-
-    def _rate(self, eta: FloatArray) -> FloatArray:
-        return np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
-
-    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
-        return self.y[rows] - self._rate(eta)
-
-    def _row_curvature(self, eta: FloatArray) -> FloatArray:
-        return self._rate(eta)
-
-    def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
-        log_likelihood: FloatArray = self.y * eta - self._rate(eta) - self._log_factorial
-        return log_likelihood
-
-
-class PoissonModel(LogLinearModel):
-    """Rows y_i ~ Poisson(exp(x_i' theta)).
+    drift is guarded (:mod:`robula.target.drift`).
 
     Parameters
     ----------
@@ -90,6 +37,64 @@ class PoissonModel(LogLinearModel):
         Add a column of ones in front.
     """
 
+    name = "poisson"
+    noise = "implied"
+    skewed_gradients = True
+
     def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
-        super().__init__(X, y, prior=prior, intercept=intercept)
-        self._refuse(self.y != np.floor(self.y), "whole numbers of at least 0")
+        super().__init__(X, prior, intercept)
+        require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
+        refuse_misaligned(X, y)
+        counts = as_vector(y, "y", self.n_rows)
+        wrong = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
+        if len(wrong):
+            raise InputError(
+                f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={counts[wrong[0]]:g}; counts "
+                "are whole numbers of at least 0. For rates, pass the counts themselves; for positive measurements, "
+                "LinearModel on their logarithm."
+            )
+        self._set_response(counts)
+
+    def _set_response(self, y: FloatArray) -> None:
+        super()._set_response(y)
+        self._log_factorial = gammaln(self.y + 1.0)
+
+    def _rate(self, eta: FloatArray) -> FloatArray:
+        return np.exp(np.minimum(eta, LARGEST_LOG_RATE))
+
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        return self.y[rows] - self._rate(eta)
+
+    def _row_curvature(self, eta: FloatArray) -> FloatArray:
+        return self._rate(eta)
+
+    def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
+        log_likelihood: FloatArray = self.y * eta - self._rate(eta) - self._log_factorial
+        return log_likelihood
+
+    def _row_pit(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rate = self._rate(eta)
+        return np.where(self.y > 0, pdtr(np.maximum(self.y - 1.0, 0.0), rate), 0.0), pdtr(self.y, rate)
+
+    def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return draw_counts(self._rate(eta), rng)
+
+    def log_tails(self, theta: FloatArray) -> Tails:
+        """Log of the tail probabilities, from P(Y < y) = P(Gamma(y) > rate)."""
+        rate = self._rate(self.predictor(theta))
+        some = np.maximum(self.y, 1.0)
+        return Tails(
+            np.where(self.y > 0, log_gamma_sf(some, rate), -np.inf),
+            log_gamma_sf(self.y + 1.0, rate),
+            np.where(self.y > 0, log_gamma_cdf(some, rate), 0.0),
+            log_gamma_cdf(self.y + 1.0, rate),
+        )
+
+
+def draw_counts(rate: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw a Poisson count for every rate, shape of the rates; rates beyond NumPy's range by their normal limit."""
+    counts = rng.poisson(np.minimum(rate, _LARGEST_DRAWN)).astype(np.float64)
+    huge = rate > _LARGEST_DRAWN
+    if huge.any():
+        counts[huge] = np.rint(rate[huge] + np.sqrt(rate[huge]) * rng.standard_normal(int(huge.sum())))
+    return counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robula._members import named_members
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show
 from robula.exceptions import InputError
@@ -36,14 +37,8 @@ __all__ = [
     "robust_start",
 ]
 
-#: The selectors that ``selector=`` takes by name.
-SELECTORS: dict[str, type[Selector]] = {
-    "excess": ExcessSelector,
-    "geometric_median": GeometricMedian,
-    "mean": SampleMean,
-    "recursive": RecursiveMean,
-    "spectral": SpectralFilter,
-}
+#: The selectors that ``selector=`` takes by name: every class with a name in a file of this folder.
+SELECTORS: dict[str, type[Selector]] = named_members(__name__, __path__, Selector)
 
 
 def resolve_selector(selector: str | Selector) -> Selector:

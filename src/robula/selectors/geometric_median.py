@@ -25,6 +25,7 @@ class GeometricMedian(RobustMean):
     contamination has no say, except that 0 means the plain mean.
     """
 
+    name: ClassVar[str | None] = "geometric_median"
     citations: ClassVar[tuple[str, ...]] = ("weiszfeld1937",)
     translation_equivariant: ClassVar[bool] = True
 

@@ -52,6 +52,7 @@ class RecursiveMean(RobustMean):
         level starts from all rows again.
     """
 
+    name: ClassVar[str | None] = "recursive"
     citations: ClassVar[tuple[str, ...]] = ("bhatia2019", "lai2016")
     translation_equivariant: ClassVar[bool] = True
     truncates: ClassVar[bool] = True

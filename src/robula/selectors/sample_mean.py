@@ -16,6 +16,7 @@ from robula.selectors.selection import Part, RobustMean, Selection, as_points
 class SampleMean(RobustMean):
     """Every row with weight 1, whatever the contamination."""
 
+    name: ClassVar[str | None] = "mean"
     translation_equivariant: ClassVar[bool] = True
     depends_on_theta: ClassVar[bool] = False
 

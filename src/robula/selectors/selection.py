@@ -150,6 +150,8 @@ class Selector(ABC):
 
     Attributes
     ----------
+    name : str or None
+        What ``selector=`` calls it; None for one that is only passed as an object.
     citations : tuple of str
         BibTeX keys (docs/refs.bib) of the papers the selector comes from.
     translation_equivariant : bool
@@ -160,6 +162,7 @@ class Selector(ABC):
         Whether the selection can change as theta moves.
     """
 
+    name: ClassVar[str | None] = None
     citations: ClassVar[tuple[str, ...]] = ()
     translation_equivariant: ClassVar[bool] = False
     truncates: ClassVar[bool] = False

@@ -42,6 +42,7 @@ class SpectralFilter(RobustMean):
         "diakonikolas2017": the published program for Gaussian points of unit covariance; rows are cut, not damped.
     """
 
+    name: ClassVar[str | None] = "spectral"
     citations: ClassVar[tuple[str, ...]] = ("diakonikolas2017",)
     translation_equivariant: ClassVar[bool] = True
     truncates: ClassVar[bool] = True

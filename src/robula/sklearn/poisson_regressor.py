@@ -11,14 +11,11 @@ from sklearn.utils.validation import validate_data
 
 from robula._types import ArrayInput, FloatArray
 from robula.kernels.kernel import Kernel
-from robula.models.poisson_model import LogLinearModel, PoissonModel
+from robula.models.poisson_model import LARGEST_LOG_RATE, PoissonModel
 from robula.models.priors import NormalPrior
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.robust_glm import RobustBayesianGLM
-
-# Predictions beyond exp of this are the sampler's own limit, not a forecast (see PoissonModel).
-_LARGEST_LOG_RATE = 100.0
 
 
 class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
@@ -50,15 +47,14 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         Draws in the units of X, intercept first.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
-    model_ : PoissonModel, or LogLinearModel for rates
+    model_ : PoissonModel
         The model that was sampled, in standardised columns.
     n_features_in_, feature_names_in_
 
     Notes
     -----
-    As in scikit-learn's ``PoissonRegressor``, y may be any numbers of at least 0: the Poisson score needs no whole
-    numbers. The posterior then is a quasi-posterior, right in its mean and only as right in its width as the variance
-    of y is equal to its mean.
+    Unlike scikit-learn's ``PoissonRegressor`` it takes whole numbers only: rates have no Poisson law, so neither their
+    spread nor their bad rows could be told from it.
     """
 
     def __init__(
@@ -89,7 +85,7 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         self.random_state = random_state
 
     def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and counts or rates y (n,)."""
+        """Sample the posterior of the coefficients given X (n, p) and counts y (n,)."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self._fit(X, np.asarray(y, dtype=np.float64))
         return self
@@ -98,7 +94,7 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         """Return the expected count (m,), and the standard deviation of a new count if asked for."""
 
         def moments(eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            rate = np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
+            rate = np.exp(np.minimum(eta, LARGEST_LOG_RATE))
             mean = rate.mean(axis=1)
             # A count given its rate varies by the rate; the rate itself is uncertain.
             return mean, np.sqrt(mean + rate.var(axis=1))
@@ -110,10 +106,9 @@ class RobustPoissonRegressor(RegressorMixin, RobustBayesianGLM):
         """Share of the Poisson deviance explained (D^2), as scikit-learn's PoissonRegressor has it."""
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> LogLinearModel:
+    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> PoissonModel:
         prior = self._prior(coordinates, intercept_mean=_level(y))
-        kind = _Counts if (y == np.floor(y)).all() else _Rates
-        return kind(columns, y, prior=prior, intercept=coordinates.intercept)
+        return _StartsAtLevel(columns, y, prior=prior, intercept=coordinates.intercept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,7 +121,7 @@ def _level(y: FloatArray) -> float:
     return float(np.log(max(np.median(y), 0.5)))
 
 
-class _StartsAtLevel(LogLinearModel):
+class _StartsAtLevel(PoissonModel):
     """Begins at a constant rate, the median of y: chains that start at rate 1 take long to counts in the hundreds."""
 
     @property
@@ -136,11 +131,3 @@ class _StartsAtLevel(LogLinearModel):
         if self.intercept:
             start[0] = _level(self.y)
         return start
-
-
-class _Counts(_StartsAtLevel, PoissonModel):
-    """Whole numbers."""
-
-
-class _Rates(_StartsAtLevel):
-    """Any numbers of at least 0."""

@@ -45,7 +45,8 @@ class FrozenGradient:
         self._selections = selections
         self._groups = _chains_by_selection(selections)
         # A Gram matrix costs d / 2 passes over the rows per selection, a step one pass per chain and direction.
-        self._patience = model.dim * len(self._groups) / (2 * len(selections)) if isinstance(model, LinearModel) else 0
+        affine = isinstance(model, LinearModel) and model.by_predictor
+        self._patience = model.dim * len(self._groups) / (2 * len(selections)) if affine else 0
         self._calls = 0
         self._means: FrozenMeans | None = None
 
@@ -60,9 +61,9 @@ class FrozenGradient:
 
     def _prepare(self) -> FrozenMeans:
         model, groups = self._model, self._groups
-        if isinstance(model, LinearModel):
+        if isinstance(model, LinearModel) and model.by_predictor:
             return _Affine(model, groups)
-        if isinstance(model, GeneralizedLinearModel) and _worth_projecting(model, groups):
+        if isinstance(model, GeneralizedLinearModel) and model.by_predictor and _worth_projecting(model, groups):
             return _Projected(model, groups)
         if all(_is_single(selection) for selection, _ in groups):
             return _single_part(model, self._selections)
@@ -131,7 +132,7 @@ class _Projected:
             self._projections.append((np.ix_(chains, order), chains, parts, _joint_basis(selection).T))
 
     def __call__(self, theta: FloatArray) -> FloatArray:
-        scores = self._model.scores(theta)
+        scores = self._model.predictor_gradient(theta)
         means = np.empty_like(theta)
         for ordered, chains, parts, basis_t in self._projections:
             own = scores[ordered]

@@ -18,6 +18,7 @@ from robula._validation import show
 from robula._version import __version__
 from robula.exceptions import InputError
 from robula.models import MODELS
+from robula.models.poisson_model import LARGEST_LOG_RATE, draw_counts
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
 from robula.result.arviz_conversion import effective_sample_sizes, r_hats, read_draws, write_netcdf
@@ -29,7 +30,6 @@ _FORMAT, _FORMAT_VERSION = "robula-run", 1
 _MANIFEST, _DRAWS = "run.json", "draws.nc"
 # Rows whose predictors for all draws are held at a time.
 _ROWS_AT_A_TIME = 500
-_LARGEST_LOG_RATE = 40.0
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ def _predict(run: StoredRun, design: FloatArray) -> pd.DataFrame:
             {"prediction": mean, "sd": deviation, "low": mean - 1.96 * deviation, "high": mean + 1.96 * deviation}
         )
     if run.model == "poisson":
-        rate = np.exp(np.minimum(eta, _LARGEST_LOG_RATE))
+        rate = np.exp(np.minimum(eta, LARGEST_LOG_RATE))
         # One new count a draw, the same for the same rows: a fixed seed.
-        counts = np.random.default_rng(0).poisson(rate)
+        counts = draw_counts(rate, np.random.default_rng(0))
         low, high = np.quantile(counts, [0.025, 0.975], axis=1)
         mean = rate.mean(axis=1)
         return pd.DataFrame({"prediction": mean, "sd": np.sqrt(mean + rate.var(axis=1)), "low": low, "high": high})

@@ -55,6 +55,7 @@ class ExcessSelector(Selector):
         "start", "flags", "direction", "likeness", "lean", "confirmation", "repeats", "windows".
     """
 
+    name: ClassVar[str | None] = "excess"
     citations: ClassVar[tuple[str, ...]] = ()
 
     without: tuple[str, ...] = ()
@@ -124,10 +125,10 @@ def prepare(model: Model, contamination: float, selector: ExcessSelector) -> Sel
     if start is None:
         return SpectralFilter()
     estimate: ContaminationEstimate | None = None
-    if isinstance(model, LinearModel | PoissonModel):
-        weights, theta = regression_weights(model, start, without)
-    elif isinstance(model, UnknownScaleLinearModel):
+    if isinstance(model, UnknownScaleLinearModel):
         weights, theta = unknown_scale_weights(model, start, without)
+    elif isinstance(model, LinearModel | PoissonModel):
+        weights, theta = regression_weights(model, start, without)
     elif isinstance(model, MeanModel):
         weights, theta = mean_weights(model, start, without)
     else:
@@ -156,10 +157,10 @@ def _counted(weights: FloatArray) -> ContaminationEstimate:
 
 def excess_start(model: Model, contamination: float, without: frozenset[str]) -> RobustStart | None:
     """Robust start of a model the rule knows, else None."""
-    if isinstance(model, LinearModel | PoissonModel):
-        return regression_start(model, contamination, without)
     if isinstance(model, UnknownScaleLinearModel):
         return unknown_scale_start(model, contamination, without)
+    if isinstance(model, LinearModel | PoissonModel):
+        return regression_start(model, contamination, without)
     if isinstance(model, MeanModel):
         return mean_start(model, contamination, without)
     if isinstance(model, LogisticModel):

@@ -1,0 +1,105 @@
+"""The law of a row: what a model says its rows look like.
+
+With it a rule can count rows where the law expects fewer, simulate clean data and measure a response in normal scores,
+for any model and without asking for its class.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.models.model import Model
+from robula.models.tail_scores import FARTHEST, normal_scores
+
+#: Who says how far rows spread around their mean: the user, a parameter in theta, or the mean itself.
+Noise = Literal["declared", "estimated", "implied"]
+
+
+class Tails(NamedTuple):
+    """Logarithms of a response's four tail probabilities, each of shape (n,)."""
+
+    below: FloatArray  #: log P(Y < y)
+    up_to: FloatArray  #: log P(Y <= y)
+    from_here: FloatArray  #: log P(Y >= y)
+    above: FloatArray  #: log P(Y > y)
+
+
+class ModelWithLaw(Model):
+    """A model that can say how its rows are distributed at one theta of shape (d,).
+
+    Attributes
+    ----------
+    noise : "declared", "estimated" or "implied"
+        Whether the spread of a row is given by the user, is a parameter, or follows from the mean.
+    response : ndarray, shape (n,), or None
+        What the law is of; None where a row is a vector.
+    """
+
+    noise: ClassVar[Noise]
+
+    @property
+    @abstractmethod
+    def response(self) -> FloatArray | None:
+        """The responses, shape (n,); None where a row is a vector."""
+
+    @abstractmethod
+    def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(Y < y) and P(Y <= y) of each row, shapes (n,): equal where the response is continuous.
+
+        At the true theta a uniform draw between the two is uniform on (0, 1).
+        """
+
+    @abstractmethod
+    def features(self, theta: FloatArray) -> FloatArray:
+        """What each row can tell about theta whatever its response: d mean / d theta over its sd, shape (n, d).
+
+        A parameter of the spread has the square root of its own Fisher information, sqrt(2) for a log scale. Where a
+        row is a vector of k numbers, shape (n, k, d).
+        """
+
+    @abstractmethod
+    def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw a response for every row, shape (n,), or (n, k) where a row is a vector of k numbers."""
+
+    @abstractmethod
+    def with_response(self, response: FloatArray) -> Self:
+        """Return the same model with other responses, of the shape that :meth:`simulate` returns."""
+
+    def information(self, theta: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Fisher information of the rows, each times its weight: the Gram matrix of the features, shape (d, d).
+
+        It is the expected curvature, and unlike the curvature never negative.
+        """
+        features = self.features(theta)
+        if weights is not None:
+            features = features * np.sqrt(weights).reshape(-1, *[1] * (features.ndim - 1))
+        flat = features.reshape(-1, self.dim)
+        gram: FloatArray = flat.T @ flat
+        return gram
+
+    def log_tails(self, theta: FloatArray) -> Tails:
+        """Log of the response's tail probabilities; a model that knows its upper tail better than 1 - P says so."""
+        below, up_to = self.pit(theta)
+        with np.errstate(divide="ignore"):
+            return Tails(np.log(below), np.log(up_to), np.log1p(-below), np.log1p(-up_to))
+
+    def scores(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Normal scores Phi^-1 of the two ends of :meth:`pit`, shapes (n,), precise in both tails.
+
+        An end is infinite only where the support ends there and the other end is not (a count of 0 reaches down to
+        -inf). A response that the law cannot tell from impossible has both ends at 38 or -38.
+        """
+        tails = self.log_tails(theta)
+        lower, upper = normal_scores(tails.below, tails.from_here), normal_scores(tails.up_to, tails.above)
+        return np.where(lower == np.inf, FARTHEST, np.where(upper == -np.inf, -FARTHEST, lower)), np.where(
+            upper == -np.inf, -FARTHEST, np.where(lower == np.inf, FARTHEST, upper)
+        )
+
+    def fitted(self, theta: FloatArray) -> FloatArray:
+        """The linear predictor of each row, shape (n,); by default the features times theta, in units of the noise."""
+        predictor: FloatArray = self.features(theta) @ theta
+        return predictor

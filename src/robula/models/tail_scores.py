@@ -1,0 +1,64 @@
+"""Normal scores of tail probabilities, far beyond where the probabilities themselves underflow."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammainc, gammaincc, gammaln, ndtri_exp
+
+from robula._types import FloatArray
+
+#: The score given to a response whose probability cannot be told from 0: where a normal's own tail underflows.
+FARTHEST = 38.0
+# Below this SciPy's incomplete gamma functions lose digits and then vanish; the continued fractions take over.
+_SMALL = 1e-280
+# So far out in a tail each level of a continued fraction gains about a digit.
+_LEVELS = 40
+
+
+def normal_scores(log_below: FloatArray, log_above: FloatArray) -> FloatArray:
+    """Phi^-1 of a probability given as log P(below) and log P(above), from the smaller of the two."""
+    score: FloatArray = np.where(log_below < log_above, ndtri_exp(log_below), -ndtri_exp(log_above))
+    return score
+
+
+def log_gamma_cdf(shape: FloatArray, x: FloatArray) -> FloatArray:
+    """Log P(G <= x) for G ~ Gamma(shape, 1), elementwise; x >= 0, shape > 0."""
+    shape, x = (array.astype(np.float64) for array in np.broadcast_arrays(shape, x))
+    result, far = _log(gammainc(shape, x))
+    result[x <= 0] = -np.inf
+    far &= (x < shape) & (x > 0)
+    a, b = shape[far], x[far]
+    tail = np.zeros_like(a)
+    for level in range(_LEVELS, 0, -1):
+        tail = level * b / (a + 2 * level - (a + level) * b / (a + 2 * level + 1 + tail))
+    result[far] = np.minimum(_log_density(a, b) - np.log(a - a * b / (a + 1 + tail)), result[far])
+    return result
+
+
+def log_gamma_sf(shape: FloatArray, x: FloatArray) -> FloatArray:
+    """Log P(G > x) for G ~ Gamma(shape, 1), elementwise; x >= 0, shape > 0."""
+    shape, x = (array.astype(np.float64) for array in np.broadcast_arrays(shape, x))
+    result, far = _log(gammaincc(shape, x))
+    far &= x > shape
+    a, b = shape[far], x[far]
+    tail = np.zeros_like(a)
+    for level in range(_LEVELS, 0, -1):
+        tail = level * (level - a) / (b + 2 * level + 1 - a - tail)
+    result[far] = np.minimum(_log_density(a, b) - np.log(b + 1 - a - tail), result[far])
+    return result
+
+
+def _log(probability: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """Its logarithm, and where it is too small to be trusted; there the logarithm of that bound."""
+    far = np.atleast_1d(probability < _SMALL)
+    with np.errstate(divide="ignore"):
+        return np.where(far, np.log(_SMALL), np.log(np.atleast_1d(probability))), far
+
+
+def _log_density(shape: FloatArray, x: FloatArray) -> FloatArray:
+    """x^shape e^-x / Gamma(shape), in logarithms; by the deviance and Stirling's series where terms would cancel."""
+    excess = (x - shape) / shape
+    with np.errstate(divide="ignore"):
+        large = shape * (np.log1p(excess) - excess) + 0.5 * np.log(shape / (2 * np.pi)) - 1.0 / (12.0 * shape)
+        density: FloatArray = np.where(shape > 100.0, large, shape * np.log(x) - x - gammaln(shape))
+    return density
