@@ -18,7 +18,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "robula"
 #: Modules any room may use; among themselves they use only each other.
-SHARED = {"_members", "_threads", "_types", "_validation", "_optional", "_version", "exceptions"}
+SHARED = {"_files", "_members", "_threads", "_types", "_validation", "_optional", "_version", "exceptions"}
 #: The core: what each room may import besides itself and the shared modules.
 MAY_IMPORT = {
     "theory": set(),
