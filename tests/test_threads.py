@@ -53,11 +53,17 @@ def test_four_calls_at_once_leave_the_users_number_behind():
 
 
 def test_an_error_takes_the_limit_back():
+    class Broken(robula.SampleMean):
+        def select_rows(self, model, theta, contamination):
+            seen.append(threads())
+            raise RuntimeError("inside")
+
+    model = robula.MeanModel(np.random.default_rng(0).standard_normal((20, 2)))
     with threadpool_limits(2, user_api="blas"):
         before = threads()
-        with pytest.raises(RuntimeError, match="inside"), _threads.threads_for(10):
-            assert threads() == [1] * len(before)
-            raise RuntimeError("inside")
+        with pytest.raises(RuntimeError, match="inside"):
+            robula.sample(model, contamination=0.0, selector=Broken(), draws=5)
+        assert seen[-1] == [1] * len(before)
         assert threads() == before
 
 

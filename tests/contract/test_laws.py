@@ -77,9 +77,7 @@ def test_a_wrong_scale_is_noticed():
 
 def test_information_is_the_expected_curvature(model):
     theta, rng, ones = truth(model), np.random.default_rng(2), np.ones(model.n_rows)
-    curvatures = np.stack(
-        [model.with_response(model.simulate(theta, rng)).curvature(theta, ones) for _ in range(200)]
-    )
+    curvatures = np.stack([model.with_response(model.simulate(theta, rng)).curvature(theta, ones) for _ in range(200)])
     error = curvatures.std(axis=0, ddof=1) / np.sqrt(200)
     information = model.information(theta)
     tolerance = 5 * error + 1e-9 * np.abs(information).max()
@@ -149,7 +147,11 @@ def test_a_linear_residual_is_its_own_score():
 def test_poisson_scores_do_not_saturate():
     """Against log probabilities of 50 digits (mpmath): log P(Y >= y) and log P(Y <= y)."""
     prior = robula.NormalPrior(0.0, 1.0)
-    cases = {(1000, 2.0): ("above", -5220.978998), (2000, 1e3): ("above", -390.3216419), (10, 3000.0): ("below", -2935.037399)}
+    cases = {
+        (1000, 2.0): ("above", -5220.978998),
+        (2000, 1e3): ("above", -390.3216419),
+        (10, 3000.0): ("below", -2935.037399),
+    }
     for (count, rate), (side, log_probability) in cases.items():
         model = robula.PoissonModel(np.ones((2, 1)), [count, 0], prior=prior)
         lower, upper = model.scores(np.log([rate]))

@@ -117,7 +117,11 @@ def _read(file: BinaryIO, name: str | bytes) -> tuple[dict[str, Any], dict[str, 
         names = [member for member in sizes if member != "manifest.npy"]
         arrays = {member.removesuffix(".npy"): _array(archive, member, sizes) for member in names}
     for array, facts in manifest.get("arrays", {}).items():
-        if array not in arrays or list(arrays[array].shape) != facts["shape"] or _hash(arrays[array]) != facts["sha256"]:
+        if (
+            array not in arrays
+            or list(arrays[array].shape) != facts["shape"]
+            or _hash(arrays[array]) != facts["sha256"]
+        ):
             raise _DamageError(f"the array {array!r} is not the one that was saved")
     return manifest, arrays
 
@@ -150,10 +154,9 @@ def _from_parts(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Post
 
 def _check_shapes(posterior: Posterior) -> None:
     draws, weights, halves = posterior.draws, posterior.row_weights, posterior.half_row_weights
-    if draws.ndim != 3 or draws.dtype != np.float64 or draws.shape[-1] != len(posterior.parameter_names):
-        raise _DamageError(
-            f"its draws have shape {draws.shape} and dtype {draws.dtype} for {len(posterior.parameter_names)} parameters"
-        )
+    dim = len(posterior.parameter_names)
+    if draws.ndim != 3 or draws.dtype != np.float64 or draws.shape[-1] != dim:
+        raise _DamageError(f"its draws have shape {draws.shape} and dtype {draws.dtype} for {dim} parameters")
     if not np.isfinite(draws).all():
         raise _DamageError("its draws are not all finite")
     if weights.ndim != 1 or weights.dtype.kind != "f" or not ((weights >= 0) & (weights <= 1)).all():

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from robula._types import ArrayInput, FloatArray
+from robula._intervals import HALF_WIDTH
+from robula._types import FloatArray
 from robula.kernels.kernel import Kernel
-from robula.models.linear_model import LinearModel
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.generalized_linear_model import GeneralizedLinearModel
+from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
+from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
+from robula.result.posterior import Posterior
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, robust_coordinates
+from robula.sklearn.glm_regressor import RobustGLMRegressor
 from robula.sklearn.noise_scale import robust_noise_scale
-from robula.sklearn.robust_glm import RobustBayesianGLM
+from robula.sklearn.robust_glm import Predictive
 
+#: Whether ``noise_scale=None`` means "estimate": the noise scale sampled with the coefficients. With the present excess
+#: rule it does not pay: a fifth of the rows shifted by 5 sigma, n = 300, d = 6, six data sets, give a median bias of
+#: 1.95 widths (sigma 1.42 for 1) against 0.29 (1.13) with a robust estimate that is held fixed; elsewhere the two agree.
+SAMPLE_NOISE = False
 # A perfect fit has no noise; the sampler needs some. Relative to the scale of y.
 _LEAST_NOISE = 1e-4
 # What the noise scale is protected against where no level is given.
 _GUARDED_SHARE = 0.25
 
 
-class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
+class RobustBayesianRegressor(RobustGLMRegressor):
     """Linear regression whose posterior is that of the good rows.
 
     Parameters
     ----------
     contamination : float or "estimate", default=0.1
         Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
-    noise_scale : float, optional
-        Standard deviation of the noise, in units of y. None estimates it robustly (``noise_scale_``).
+    noise_scale : float or "estimate", optional
+        Standard deviation of the noise, in units of y. "estimate" samples it with the coefficients (the last parameter
+        is its logarithm); None estimates it robustly and holds it fixed.
     fit_intercept : bool, default=True
     prior_scale : float, default=2.5
         Prior standard deviation of every coefficient, in robust standard deviations of y per robust standard deviation
@@ -57,8 +66,9 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
     outlier_mask_ : ndarray of bool, shape (n,)
         Rows with a weight below one half.
     noise_scale_ : float
+        As given or estimated; the posterior mean where it was sampled.
     model_ : LinearModel
-        The model that was sampled, in standardised columns.
+        The model in the units of X and y: ``posterior_`` is its posterior.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had column names.
@@ -76,11 +86,13 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
     (True, True)
     """
 
+    model_name = "linear"
+
     def __init__(
         self,
         *,
-        contamination: float | str = 0.1,
-        noise_scale: float | None = None,
+        contamination: float | Literal["estimate"] = 0.1,
+        noise_scale: float | Literal["estimate"] | None = None,
         fit_intercept: bool = True,
         prior_scale: float = 2.5,
         prior: NormalPrior | None = None,
@@ -92,49 +104,67 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
         chains: int = 4,
         random_state: Any = 0,
     ) -> None:
-        self.contamination = contamination
+        super().__init__(
+            contamination=contamination,
+            fit_intercept=fit_intercept,
+            prior_scale=prior_scale,
+            prior=prior,
+            standardize=standardize,
+            selector=selector,
+            kernel=kernel,
+            draws=draws,
+            burn_in=burn_in,
+            chains=chains,
+            random_state=random_state,
+        )
         self.noise_scale = noise_scale
-        self.fit_intercept = fit_intercept
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.standardize = standardize
-        self.selector = selector
-        self.kernel = kernel
-        self.draws = draws
-        self.burn_in = burn_in
-        self.chains = chains
-        self.random_state = random_state
-
-    def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and y (n,)."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        self._fit(X, np.asarray(y, dtype=np.float64))
-        return self
-
-    def predict(self, X: ArrayInput, return_std: bool = False) -> Any:
-        """Return the predictive mean (m,), and its standard deviation with the noise in it if asked for."""
-        design = self._design(X)
-        mean = design @ self.posterior_.mean
-        if not return_std:
-            return mean
-        variance = np.einsum("ij,jk,ik->i", design, self.posterior_.covariance, design) + self.noise_scale_**2
-        return mean, np.sqrt(variance)
 
     def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
-        response = robust_coordinates(y[:, None], intercept=coordinates.intercept)
+        response = robust_coordinates(y[:, None], coordinates.intercept)
         return coordinates._replace(response_centre=float(response.centre[0]), response_scale=float(response.scale[0]))
 
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> LinearModel:
-        response = (y - coordinates.response_centre) / coordinates.response_scale
-        if self.noise_scale is None:
-            design = np.column_stack([np.ones(len(columns)), columns]) if coordinates.intercept else columns
-            guarded = self.contamination if isinstance(self.contamination, float) else _GUARDED_SHARE
-            noise = robust_noise_scale(design, response, guarded)
-            noise = max(noise, _LEAST_NOISE * float(robust_coordinates(response[:, None], intercept=True).scale[0]))
-        else:
-            noise = self.noise_scale / coordinates.response_scale
-        model = LinearModel(
-            columns, response, noise_scale=noise, prior=self._prior(coordinates), intercept=coordinates.intercept
-        )
-        self.noise_scale_ = float(model.noise_scale * coordinates.response_scale)
-        return model
+    def _standardized(self, X: FloatArray, y: FloatArray, coordinates: Coordinates) -> GeneralizedLinearModel:
+        self._noise = self._noise_scale(X, y, coordinates)
+        return super()._standardized(X, y, coordinates)
+
+    def _noise_scale(self, X: FloatArray, y: FloatArray, coordinates: Coordinates) -> float | Literal["estimate"]:
+        """The noise scale in units of y, or that it is a parameter."""
+        if self.noise_scale is not None or SAMPLE_NOISE:
+            return "estimate" if self.noise_scale is None else self.noise_scale
+        columns, response = coordinates.columns(X), coordinates.responses(y)
+        design = np.column_stack([np.ones(len(columns)), columns]) if coordinates.intercept else columns
+        guarded = self.contamination if isinstance(self.contamination, float) else _GUARDED_SHARE
+        noise = robust_noise_scale(design, response, guarded)
+        least = _LEAST_NOISE * float(robust_coordinates(response[:, None], True).scale[0])
+        return max(noise, least) * coordinates.response_scale
+
+    def _model(self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates) -> LinearModel:
+        noise = self._noise if isinstance(self._noise, str) else self._noise / coordinates.response_scale
+        return LinearModel(X, y, noise_scale=noise, prior=prior, intercept=coordinates.intercept)
+
+    def _plain_standardized(self, model: GeneralizedLinearModel) -> GaussianPosterior | None:
+        found = laplace(model)
+        if found is None or not isinstance(model, LinearModel) or isinstance(model, UnknownScaleLinearModel):
+            return found
+        if self.noise_scale is not None or model.n_rows <= model.dim:
+            return found
+        # Whoever trusts every row also takes the noise from every row.
+        errors = model.y - model.predictor(found.mean)
+        noise = max(float(np.sqrt((errors**2).sum() / (model.n_rows - model.dim))), model.noise_scale)
+        return LinearModel(model.design, model.y, noise_scale=noise, prior=model.prior).gaussian_posterior()
+
+    def _set_posterior(self, posterior: Posterior) -> None:
+        super()._set_posterior(posterior)
+        scales = posterior.variables.get("noise_scale", np.array(getattr(self.model_, "noise_scale", np.nan)))
+        self.noise_scale_ = float(scales.mean())
+        # What a new response varies by, averaged over the draws.
+        self._noise_variance = float((scales**2).mean())
+
+    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and noise."""
+        return eta, np.full_like(eta, self._noise_variance)
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        mean = eta.mean(axis=1)
+        deviation = np.sqrt(eta.var(axis=1) + self._noise_variance)
+        return Predictive(mean, deviation, mean - HALF_WIDTH * deviation, mean + HALF_WIDTH * deviation)

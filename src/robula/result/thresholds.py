@@ -1,0 +1,23 @@
+"""Every limit by which a finished run is judged, once; run, diagnosis and reporting read them here.
+
+They stand in this room, not in ``diagnosis``, because sampling itself warns by them and may not import what comes after
+it.
+"""
+
+from __future__ import annotations
+
+#: Vehtari et al. (2021) ask for an R-hat of at most 1.01 before a result is published; above 1.05 the chains differ so
+#: much that even a look is misleading.
+GOOD_R_HAT, BAD_R_HAT = 1.01, 1.05
+#: And for 100 effective draws a chain of four; below a quarter of that even a standard error is unsure.
+ENOUGH_DRAWS, TOO_FEW_DRAWS = 400.0, 100.0
+#: With fewer draws a chain neither can be computed.
+FEWEST_DRAWS = 4
+#: A row that counts less than this is called distrusted.
+DISTRUSTED = 0.5
+#: Mean change of a row's weight between chains or halves of the run. 0.05: one row in twenty has changed sides.
+STEADY_WEIGHTS = 0.05
+#: Share of the draws whose drift may be cut.
+GUARDED_SHARE = 0.01
+#: Largest bias of the step, in posterior widths, that can be left alone, and the variance inflation that amounts to it.
+STEP_BIAS, VARIANCE_INFLATION = 0.1, 1.2
