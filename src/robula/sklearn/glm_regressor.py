@@ -56,15 +56,22 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
 
     def predict(self, X: ArrayInput, return_std: bool = False) -> Any:
         """Return the predictive mean (m,), and the standard deviation of a new response if asked for."""
-        found = self.predictive(X)
-        return (found.prediction, found.spread) if return_std else found.prediction
+        mean, deviation = self._over_draws(X, self._mean_and_deviation)
+        return (mean, deviation) if return_std else mean
 
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        # One new response a draw.
-        responses = self.model_._row_simulation(eta.ravel(), rng).reshape(eta.shape)
-        low, high = np.quantile(responses, TAILS, axis=1)
+    def _mean_and_deviation(self, eta: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Of new responses, from linear predictors (rows, draws)."""
         moments = self.moments(eta)
         if moments is None:
-            return Predictive(responses.mean(axis=1), responses.std(axis=1), low, high)
+            responses = self._responses(eta, rng)
+            return responses.mean(axis=1), responses.std(axis=1)
         mean, variance = moments
-        return Predictive(mean.mean(axis=1), np.sqrt(variance.mean(axis=1) + mean.var(axis=1)), low, high)
+        return mean.mean(axis=1), np.sqrt(variance.mean(axis=1) + mean.var(axis=1))
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        low, high = np.quantile(self._responses(eta, rng), TAILS, axis=1)
+        return Predictive(*self._mean_and_deviation(eta, rng), low, high)
+
+    def _responses(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One new response a draw, from the law of the rows."""
+        return self.model_._row_simulation(eta.ravel(), rng).reshape(eta.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -86,6 +87,13 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     def predict(self, X: ArrayInput) -> np.ndarray:
         """Return the more probable class of each row (m,)."""
         return self.predictive(X).prediction
+
+    def facts(self) -> dict[str, Any]:
+        """And the names of the classes."""
+        return {**super().facts(), "classes": [str(name) for name in self.classes_]}
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        self.classes_ = np.array([str(name) for name in facts["classes"]], dtype=object)
 
     def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Of a label that is 1 or 0."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -84,6 +85,9 @@ class RobustBayesianGLM(BaseEstimator):
         with threads_for(X.size):
             coordinates = self._coordinates(X, y)
             sampled = self._standardized(X, y, coordinates)
+            self.model_ = self._model(
+                X, y, self._users_prior(coordinates, y), identity_coordinates(X.shape[1], coordinates.intercept)
+            )
             options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
             posterior = sample(
                 sampled,
@@ -97,9 +101,6 @@ class RobustBayesianGLM(BaseEstimator):
             )
             if posterior.settings.get("interrupted"):
                 raise KeyboardInterrupt  # half a fit is no fit
-            self.model_ = self._model(
-                X, y, self._users_prior(coordinates, y), identity_coordinates(X.shape[1], coordinates.intercept)
-            )
         self.model_.parameter_names = self._names(X.shape[1], sampled)
         draws = coordinates.draws_to_user(posterior.draws)
         # The run in standardised columns cannot be repeated on the model in the user's.
@@ -123,6 +124,30 @@ class RobustBayesianGLM(BaseEstimator):
         self.coef_ = mean[1:] if intercept else mean
         self.row_weights_ = posterior.row_weights
         self.outlier_mask_ = posterior.row_weights < DISTRUSTED
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a prediction needs beside the posterior, for JSON: two responses, to make a model with."""
+        return {"responses": self.model_.y[:2].tolist()}
+
+    @classmethod
+    def restored(cls, posterior: Posterior, facts: Mapping[str, Any], columns: int) -> Self:
+        """Return an estimator that predicts as the one did whose posterior and :meth:`facts` these are.
+
+        Its ``model_`` has the law of the rows but not the rows.
+        """
+        estimator = cls()
+        estimator.n_features_in_ = columns
+        estimator._take_facts(facts)
+        prior, units = NormalPrior(0.0, 1.0), identity_coordinates(columns, True)
+        responses = np.array(facts["responses"], dtype=np.float64)
+        estimator.model_ = estimator._model(np.zeros((len(responses), columns)), responses, prior, units)
+        if estimator.model_.dim != posterior.draws.shape[-1]:
+            raise InputError(f"the draws are of {posterior.draws.shape[-1]} parameters, not {estimator.model_.dim}.")
+        estimator._set_posterior(posterior)
+        return estimator
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        """Take over what a subclass added to :meth:`facts`."""
 
     def _names(self, columns: int, sampled: GeneralizedLinearModel) -> tuple[str, ...]:
         features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(columns)]))
@@ -204,6 +229,16 @@ class RobustBayesianGLM(BaseEstimator):
 
     def predictive(self, X: ArrayInput) -> Predictive:
         """Return what is known of the responses of new rows, (m,) each; the same for the same rows."""
+        return Predictive(*self._over_draws(X, self._predictive))
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        """Summarise linear predictors (rows, draws)."""
+        raise NotImplementedError
+
+    def _over_draws(
+        self, X: ArrayInput, summarize: Callable[[FloatArray, np.random.Generator], Sequence[np.ndarray]]
+    ) -> list[np.ndarray]:
+        """Apply ``summarize`` to the linear predictors (rows, draws) of new rows, some rows at a time."""
         check_is_fitted(self)
         array: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
         if self.fit_intercept:
@@ -212,14 +247,8 @@ class RobustBayesianGLM(BaseEstimator):
         rng = np.random.default_rng(0)
         step = max(1, _CHUNK // len(draws))
         with threads_for(array.size):
-            parts = [
-                self._predictive(array[first : first + step] @ draws.T, rng) for first in range(0, len(array), step)
-            ]
-        return Predictive(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        """Summarise linear predictors (rows, draws)."""
-        raise NotImplementedError
+            parts = [summarize(array[first : first + step] @ draws.T, rng) for first in range(0, len(array), step)]
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
 def _seed(random_state: Any) -> int:
