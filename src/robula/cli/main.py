@@ -80,7 +80,8 @@ def demo(
         )
         plain, paper, robust = paper_default(seed)
         console.print(
-            f"error of the posterior mean: plain Langevin {plain:.2f}, the paper's Rob-ULA {paper:.2f}, robula {robust:.2f}"
+            f"error of the posterior mean: plain Langevin {plain:.2f}, the paper's Rob-ULA {paper:.2f}, "
+            f"robula {robust:.2f}"
         )
 
 

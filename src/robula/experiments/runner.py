@@ -48,7 +48,7 @@ def run_jobs(
         Module whose ``WORK`` holds the jobs' functions; the workers import it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for leftover in folder.glob(".*.part"):
+    for leftover in folder.glob("*.part"):
         leftover.unlink()
     paths = {job.key: folder / f"{job.key}.json" for job in jobs}
     if not resume:

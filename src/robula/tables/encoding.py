@@ -92,8 +92,8 @@ def read_numbers(series: pd.Series) -> pd.Series | None:
     """Return a column as floats, unreadable and absurdly large cells as NaN, or None where it is a column of texts."""
     if series.dtype.kind in "mM" or isinstance(series.dtype, pd.PeriodDtype | pd.IntervalDtype):
         raise InputError(
-            f"column {series.name!r} holds dates, durations or intervals ({series.dtype}), and no unit is right for all "
-            f"of them; turn it into a number, such as days since a date, or leave it out with --exclude {series.name}."
+            f"column {series.name!r} holds dates, durations or intervals ({series.dtype}); turn it into a number, such "
+            f"as days since a date, or leave it out with --exclude {series.name}."
         )
     if series.dtype.kind in "iufb":
         numbers = series.astype(np.float64)

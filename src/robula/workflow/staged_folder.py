@@ -71,8 +71,8 @@ def _beside(target: Path, what: str) -> Path:
 
 
 def _refuse_place(target: Path, folder: Path) -> None:
-    if target.exists() and not target.is_dir():
-        raise InputError(f"--out {str(folder)!r} is a file; name a folder.")
+    if any(place.exists() and not place.is_dir() for place in (target, *target.parents)):
+        raise InputError(f"--out {str(folder)!r} is a file, or inside one; name a folder.")
     if target in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(target):
         raise InputError(
             f"--out {str(folder)!r} is the current folder, one above it or a disk of its own, and cannot be replaced "
