@@ -8,12 +8,13 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench leaderboard clean help
+.PHONY: demo test lint bench leaderboard check-install check-oldest clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
 	@echo "make lint   ruff and mypy"
+	@echo "make check-install, make check-oldest  a clean wheel; the oldest dependencies"
 	@echo "make bench  speed tables: robust steps against plain ones, and against NUTS"
 	@echo "make leaderboard  hours, resumable: every method against every attack, docs/leaderboard.md"
 
@@ -33,8 +34,9 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed
 	$(BIN)/robula demo --out demo
 
+# Coverage is part of the summary; fail_under is in pyproject.toml.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -47,5 +49,13 @@ bench: $(VENV)/.installed-dev
 leaderboard: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.leaderboard --jobs $(JOBS) --page
 
+# A wheel of its own in a fresh environment, without extras; PYTHON says which interpreter.
+check-install:
+	scripts/check_install.sh $(PYTHON)
+
+# The oldest dependencies that are declared.
+check-oldest:
+	scripts/check_oldest.sh $(PYTHON)
+
 clean:
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

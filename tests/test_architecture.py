@@ -18,7 +18,17 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "robula"
 #: Modules any room may use; among themselves they use only each other.
-SHARED = {"_members", "_threads", "_types", "_validation", "_optional", "_version", "exceptions"}
+SHARED = {
+    "_files",
+    "_intervals",
+    "_members",
+    "_threads",
+    "_types",
+    "_validation",
+    "_optional",
+    "_version",
+    "exceptions",
+}
 #: The core: what each room may import besides itself and the shared modules.
 MAY_IMPORT = {
     "theory": set(),
@@ -36,7 +46,7 @@ MAY_IMPORT = {
     "simulate": {"tables", "models"},
     "datasets": set(),
     "integrations": {"tables", "models", "selectors", "target", "kernels", "run"},
-    "sklearn": {"tables", "models", "selectors", "kernels", "run"},
+    "sklearn": {"models", "selectors", "kernels", "run", "result"},
     "workflow": {"tables", "models", "selectors", "target", "run", "result", "reporting", "theory", "sklearn"},
     "experiments": {"models", "selectors", "target", "run", "result", "metrics", "simulate", "datasets"},
     "cli": {"tables", "theory", "workflow", "experiments", "datasets"},

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
+import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import robula
 from robula import _threads
+from robula.sklearn import RobustBayesianRegressor, robust_glm
+from robula.sklearn.coordinates import robust_coordinates
 
 
 def threads() -> list[int]:
@@ -34,3 +39,42 @@ def test_small_data_use_one_thread_and_large_data_what_there_is(monkeypatch):
         robula.sample(model, contamination=0.0, selector=Watched(), draws=5)
         assert seen[-1] == before
         assert threads() == before
+
+
+def test_four_calls_at_once_leave_the_users_number_behind():
+    model = robula.MeanModel(np.random.default_rng(0).standard_normal((50, 2)))
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(5):
+                runs = [pool.submit(robula.sample, model, contamination=0.0, draws=20 * k) for k in range(1, 5)]
+                assert all(run.result().draws.shape[0] == 4 for run in runs)
+        assert threads() == before
+
+
+def test_an_error_takes_the_limit_back():
+    class Broken(robula.SampleMean):
+        def select_rows(self, model, theta, contamination):
+            seen.append(threads())
+            raise RuntimeError("inside")
+
+    model = robula.MeanModel(np.random.default_rng(0).standard_normal((20, 2)))
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with pytest.raises(RuntimeError, match="inside"):
+            robula.sample(model, contamination=0.0, selector=Broken(), draws=5)
+        assert seen[-1] == [1] * len(before)
+        assert threads() == before
+
+
+def test_scikit_learn_fits_and_predicts_with_one_thread(monkeypatch):
+    inside = []
+    monkeypatch.setattr(robust_glm, "robust_coordinates", lambda *a, **k: inside.append(threads()) or original(*a, **k))
+    original = robust_coordinates
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        RobustBayesianRegressor(draws=5, burn_in=5, chains=1).fit(X, X[:, 0] + 0.1 * X[:, 1]).predict(X)
+        assert threads() == before
+    assert inside
+    assert all(seen == [1] * len(before) for seen in inside)

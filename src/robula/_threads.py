@@ -1,11 +1,18 @@
-"""How many threads linear algebra may use during a run."""
+"""How many threads linear algebra may use: one policy, around everything public that computes.
+
+The number is a setting of the whole process, so callers in several Python threads share one limit: the first to come
+sets it, the last to leave takes it back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 P = ParamSpec("P")
@@ -16,14 +23,58 @@ R = TypeVar("R")
 _SMALL = 2**22
 
 
+class _SharedLimit:
+    """One BLAS thread while anyone inside asks for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._limits: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limits = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+_SHARED = _SharedLimit()
+
+
+@contextmanager
+def threads_for(numbers: int) -> Iterator[None]:
+    """Compute with one BLAS thread where there are few ``numbers`` (rows times columns); else as the user has it."""
+    if numbers >= _SMALL:
+        yield
+        return
+    _SHARED.enter()
+    try:
+        yield
+    finally:
+        _SHARED.leave()
+
+
 def few_threads_for_small_data(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function of a model with one BLAS thread where the model's rows and parameters are few."""
+    """Run a function of a model, or of an array of rows, with one BLAS thread where its numbers are few."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        model: Any = args[0] if args else kwargs.get("model")
-        size = getattr(model, "n_rows", 0) * getattr(model, "dim", 0)
-        with threadpool_limits(1 if size < _SMALL else None, user_api="blas"):
+        first: Any = args[0] if args else kwargs.get("model")
+        with threads_for(_numbers(first)):
             return function(*args, **kwargs)
 
     return limited
+
+
+def _numbers(first: Any) -> int:
+    """Rows times parameters of a model, entries of anything else that has a shape."""
+    if hasattr(first, "n_rows") and hasattr(first, "dim"):
+        return int(first.n_rows * first.dim)
+    return int(np.prod(getattr(first, "shape", (0,))))

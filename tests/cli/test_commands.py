@@ -65,3 +65,39 @@ def test_progress_bar_shows_on_a_terminal(monkeypatch, capsys):
 def test_wrong_use_exits_with_a_message(arguments):
     result = RUNNER.invoke(app, arguments)
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["demo", "reproduce", "plan"])
+def test_a_place_that_cannot_be_written_to_is_a_sentence(tmp_path, monkeypatch, command):
+    (tmp_path / "file").write_text("a,b\n1,2\n2,1\n3,4\n4,3\n5,6\n7,7\n8,8\n9,9\n")
+    inside = tmp_path / "file" / "out"
+    words = {
+        "demo": ["demo", "--out", str(inside)],
+        "reproduce": ["reproduce", "figure1", "--quick", "--out", str(inside)],
+        "plan": [
+            "plan",
+            str(tmp_path / "file"),
+            "--model",
+            "mean",
+            "--contamination",
+            "0.1",
+            "--plot",
+            f"{inside}.png",
+        ],
+    }[command]
+    monkeypatch.setattr("robula.experiments.demo.run_demo", lambda seed: pytest.fail("worked before it looked"))
+    result = RUNNER.invoke(app, words)
+    assert result.exit_code == 2
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith(f"robula {command}: cannot use ")
+
+
+def test_permission_denied_is_a_sentence(tmp_path, monkeypatch):
+    def denied(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "mkdir", denied)
+    for words in (["demo"], ["reproduce", "figure1", "--quick"]):
+        result = RUNNER.invoke(app, [*words, "--out", str(tmp_path / "out")])
+        assert result.exit_code == 2
+        assert "Permission denied" in result.stderr

@@ -126,6 +126,24 @@ def test_resume_computes_nothing_twice(tmp_path):
     assert sum(path.stat().st_mtime_ns != again[path] for path in again) == 1
 
 
+@pytest.mark.parametrize("content", ["", '{"rows": [', "[]", '{"other": 1}'])
+def test_an_unreadable_job_file_counts_as_missing(tmp_path, content):
+    jobs = jobs_for("figure1", TINY, 0)[:2]
+    outcomes = run_jobs(jobs, tmp_path, 1, resume=False, progress=False)
+    (tmp_path / f"{jobs[1].key}.json").write_text(content)
+    again = run_jobs(jobs, tmp_path, 1, resume=True, progress=False)
+    assert [outcome["rows"][0]["error"] for outcome in again] == [outcome["rows"][0]["error"] for outcome in outcomes]
+
+
+def test_a_worker_whose_parent_is_gone_before_it_starts_leaves_at_once():
+    """The parent's number is passed to it: asking the system would name whoever took the orphan over."""
+    start = "from robula.experiments.runner import _start_worker; import time; _start_worker({}); time.sleep(60)"
+    orphan = subprocess.run([sys.executable, "-c", start.format(2**22 + 1)], check=False, timeout=50)
+    assert orphan.returncode == 1
+    held = subprocess.Popen([sys.executable, "-c", start.format(os.getpid()).replace("sleep(60)", "sleep(3)")])
+    assert held.wait(timeout=60) == 0
+
+
 def test_a_failing_job_says_which():
     with pytest.raises(KeyError, match="unknown"):
         Job("unknown", {}).run({})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from robula.sklearn.noise_scale import robust_noise_scale
+from scipy.stats import bernoulli, norm, poisson
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
@@ -14,8 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import robula
+from robula.models import PoissonModel
 from robula.sklearn import RobustBayesianClassifier, RobustBayesianRegressor, RobustPoissonRegressor
-from robula.sklearn.noise_scale import robust_noise_scale
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
@@ -46,8 +50,7 @@ def test_units_are_the_users_whatever_is_sampled():
         errors = np.array([np.std(fitted.posterior_.draws.mean(axis=1), axis=0, ddof=1) / 2.0])
         # Four chains' means give the Monte Carlo error; 6 of them on 3 degrees of freedom, plus a floor.
         assert (np.abs(means - exact.mean) < 6 * errors + 0.05 * widths).all()
-        moved = fitted.coordinates_.to_user(fitted.model_.gaussian_posterior().mean)
-        np.testing.assert_allclose(moved, exact.mean, rtol=1e-9)
+        np.testing.assert_allclose(fitted.model_.gaussian_posterior().mean, exact.mean, rtol=1e-9)
 
 
 def test_bad_rows_are_found_and_do_not_move_the_fit():
@@ -91,18 +94,20 @@ def test_noise_scale_of_few_rows_is_the_responses():
 def test_frames_in_names_out():
     X, y = regression()
     frame = pd.DataFrame(X, columns=["age", "intercept", "dose"])
-    fitted = RobustBayesianRegressor(**SHORT).fit(frame, y)
+    fitted = RobustBayesianRegressor(noise_scale="estimate", **SHORT).fit(frame, y)
     assert list(fitted.feature_names_in_) == ["age", "intercept", "dose"]
-    assert fitted.posterior_.parameter_names == ("intercept", "age", "intercept.2", "dose")
+    assert fitted.posterior_.parameter_names == ("intercept", "age", "intercept.2", "dose", "log_noise_scale")
     assert fitted.n_features_in_ == 3
-    assert RobustBayesianRegressor(**SHORT).fit(X, y).posterior_.parameter_names == ("intercept", "x0", "x1", "x2")
+    known = RobustBayesianRegressor(noise_scale=2.0, **SHORT).fit(X, y)
+    assert known.posterior_.parameter_names == ("intercept", "x0", "x1", "x2")
 
 
 def test_without_intercept_and_with_a_rare_category():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200) + 5, (np.arange(200) % 10 == 0).astype(float)])
     y = X @ [2.0, 3.0] + rng.normal(size=200)
-    fitted = RobustBayesianRegressor(fit_intercept=False, contamination=0.0, selector="mean").fit(X, y)
+    options = {"fit_intercept": False, "contamination": 0.0, "selector": "mean"}
+    fitted = RobustBayesianRegressor(noise_scale=1.0, **options).fit(X, y)
     assert fitted.intercept_ == 0.0
     assert abs(fitted.coef_ - [2.0, 3.0]).max() < 1.0
     assert fitted.posterior_.parameter_names == ("x0", "x1")
@@ -146,6 +151,88 @@ def test_poisson_mean_and_spread():
     assert fitted.score(X, y) > 0.5
     with pytest.raises(ValueError, match="at least 0"):
         RobustPoissonRegressor().fit(X, y - 100)
+
+
+def test_the_posterior_is_of_the_model_beside_it():
+    """Same units: the log-likelihoods ArviZ gets are those computed by hand from X, y and the draws."""
+    X, y = regression(n=120)
+    rng = np.random.default_rng(2)
+    labels, counts = y > np.median(y), rng.poisson(np.exp(1.0 + 0.02 * (X[:, 1] - 500)))
+    for estimator, response in (
+        (RobustBayesianRegressor(noise_scale="estimate", **SHORT), y),
+        (RobustBayesianRegressor(noise_scale=2.0, **SHORT), y),
+        (RobustBayesianClassifier(**SHORT), labels),
+        (RobustPoissonRegressor(**SHORT), counts),
+    ):
+        fitted = estimator.fit(X, response)
+        draws = fitted.posterior_.draws
+        eta = draws[..., :1] + draws[..., 1:4] @ X.T
+        if isinstance(estimator, RobustBayesianRegressor):
+            scale = 2.0 if estimator.noise_scale == 2.0 else np.exp(draws[..., 4:])
+            by_hand = norm.logpdf(y, eta, scale)
+        elif isinstance(estimator, RobustBayesianClassifier):
+            by_hand = bernoulli.logpmf(labels, 1 / (1 + np.exp(-eta)))
+        else:
+            by_hand = poisson.logpmf(counts, np.exp(eta))
+        stored = fitted.posterior_.to_arviz(model=fitted.model_, log_likelihood=True)["log_likelihood"]["y"]
+        np.testing.assert_allclose(stored.to_numpy(), by_hand, rtol=1e-6, atol=1e-6)
+
+
+def test_the_default_prior_is_the_same_in_both_units():
+    """Log prior in the user's units is that of the standardised parameters, up to a constant."""
+    X, y = regression(n=100)
+    fitted = RobustBayesianRegressor(noise_scale=2.0, prior_scale=0.7, **SHORT).fit(X, y)
+    coordinates = fitted._coordinates(X, y)
+    thetas = np.random.default_rng(0).normal(size=(5, 4))
+    inside = -0.5 * (thetas**2).sum(axis=1) / 0.7**2
+    outside = fitted.model_.prior.log_density(coordinates.to_user(thetas))
+    np.testing.assert_allclose(np.diff(outside), np.diff(inside), rtol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [RobustBayesianRegressor, RobustBayesianClassifier, RobustPoissonRegressor])
+def test_contamination_may_be_estimated(estimator):
+    X, y = regression(bad=20)
+    response = {RobustBayesianRegressor: y, RobustBayesianClassifier: y > np.median(y)}.get(
+        estimator, np.round(np.abs(y))
+    )
+    fitted = estimator(contamination="estimate", **SHORT).fit(X, response)
+    assert 0.0 <= fitted.posterior_.settings["contamination"] < 0.5
+
+
+def test_an_unknown_noise_scale_is_sampled_with_the_coefficients():
+    X, y = regression(n=200)
+    fitted = RobustBayesianRegressor(noise_scale="estimate", contamination=0.0, selector="mean").fit(X, y)
+    scales = fitted.posterior_.variables["noise_scale"]
+    np.testing.assert_allclose(scales, np.exp(fitted.posterior_.draws[..., -1]))
+    assert fitted.noise_scale_ == pytest.approx(scales.mean())
+    # sigma / sqrt(2 n) is the standard deviation of an estimated scale; five Monte Carlo errors of it from 200 draws.
+    assert abs(scales.std() / (2.0 / np.sqrt(400)) - 1.0) < 0.3
+    mean, deviation = fitted.predict(X[:3], return_std=True)
+    draws = fitted.posterior_.flat_draws
+    eta = draws[:, :1] + draws[:, 1:4] @ X[:3].T
+    np.testing.assert_allclose(mean, eta.mean(axis=0))
+    np.testing.assert_allclose(deviation, np.sqrt(eta.var(axis=0) + (scales**2).mean()))
+
+
+def test_a_model_without_a_class_of_its_own_gets_one(monkeypatch):
+    """A model that only the registry knows: fit, predictions from its law, pickle."""
+    from robula import sklearn as room
+    from robula.models import MODELS
+
+    monkeypatch.setitem(MODELS, "half_normal", PoissonModel)
+    made = room._derived("half_normal")
+    assert made.__name__ == "RobustHalfNormalRegressor"
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = rng.poisson(np.exp(1.0 + 0.4 * X[:, 0]))
+    fitted = pickle.loads(pickle.dumps(made(contamination=0.0, **SHORT).fit(X, y)))
+    known = RobustPoissonRegressor(contamination=0.0, **SHORT).fit(X, y)
+    mean, deviation = fitted.predict(X, return_std=True)
+    expected, spread = known.predict(X, return_std=True)
+    # One response a draw, 400 draws: five of their errors.
+    assert (np.abs(mean - expected) < 5 * spread / np.sqrt(400) + 0.1 * expected).all()
+    assert np.abs(deviation / spread - 1.0).max() < 0.5
+    monkeypatch.delattr(room, "RobustHalfNormalRegressor")
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from robula.cli.main import app
+from robula.exceptions import InputError
+from robula.tables.prepared_table import prepare_table
+from robula.tables.read_table import read_table
+from robula.tables.write_table import csv_text
 
 RUNNER = CliRunner()
 pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
@@ -142,3 +148,33 @@ def test_damaged_tables(tmp_path, data):
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     survives(tmp_path, bytes(content), "--drop-missing")
+
+
+@pytest.mark.parametrize("kind", ["datetime", "zone", "duration", "period"])
+def test_dates_in_parquet_are_refused_where_they_are_used(tmp_path, kind):
+    """They used to be fitted as nanoseconds."""
+    pytest.importorskip("pyarrow")
+    days = pd.date_range("2020-01-01", periods=20)
+    when = {
+        "datetime": days,
+        "zone": days.tz_localize("Europe/Paris"),
+        "duration": days - days[0],
+        "period": days.to_period("D"),
+    }[kind]
+    table = pd.DataFrame({"when": when, "x": np.arange(20.0), "y": np.arange(20.0) ** 2})
+    table.to_parquet(tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"'when' holds dates, durations or intervals .* --exclude when"):
+        prepare_table(read, target="y")
+    assert prepare_table(read, target="y", exclude=["when"]).encoding.names == ["x"]
+    with pytest.raises(InputError, match="'when' holds dates"):
+        prepare_table(read, target="when", features=["x"])
+
+
+def test_cells_that_a_spreadsheet_would_run_are_written_as_text():
+    table = pd.DataFrame({"=a": ["=1+1", "+2", "-3.5", "@x", "\tz", "fine", None], "n": [-1.0, 2, 3, 4, 5, 6, 7]})
+    text = csv_text(table)
+    assert text.splitlines()[0] == "'=a,n"
+    read = pd.read_csv(io.StringIO(text), keep_default_na=False)
+    assert list(read["'=a"]) == ["'=1+1", "+2", "-3.5", "'@x", "'\tz", "fine", ""]
+    assert list(read["n"]) == list(table["n"])

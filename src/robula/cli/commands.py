@@ -25,7 +25,9 @@ _COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", 
 def fit(
     data: Annotated[Path, typer.Argument(help="CSV (comma, semicolon or tab; with a header) or Parquet file.")],
     out: Annotated[Path, typer.Option(help="Folder for draws, tables and report.")],
-    model: Annotated[str, typer.Option(help="linear, logistic, poisson or mean.")] = "linear",
+    model: Annotated[
+        str, typer.Option(help="linear, logistic, poisson, mean, or another of robula.models.")
+    ] = "linear",
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to use, a,b,c; all others if left out.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Columns to leave out, a,b,c.")] = None,
@@ -43,12 +45,12 @@ def fit(
 ) -> None:
     """Fit a model to a file with bad rows in it: posterior, row weights and a report."""
     with plain_errors("fit", debug=debug):
+        from robula.result.thresholds import DISTRUSTED
         from robula.tables.read_table import read_table
         from robula.workflow.fit_table import Options, fit_table
-        from robula.workflow.run_folder import check_folder, write_run
+        from robula.workflow.run_folder import is_run, space_needed, write_run
+        from robula.workflow.staged_folder import staged_folder
 
-        check_folder(out)
-        table = read_table(data)
         options = Options(
             contamination=_level(contamination),
             noise_scale=noise_scale,
@@ -59,14 +61,6 @@ def fit(
             seed=seed,
             sensitivity=sensitivity,
             sampler={name: value for name, value in (("selector", selector), ("kernel", kernel)) if value is not None},
-        )
-        fitted = fit_table(
-            table,
-            model=model,
-            target=target,
-            features=_names(features),
-            exclude=_names(exclude),
-            options=options,
         )
         command = _command(
             data,
@@ -88,12 +82,17 @@ def fit(
             [*(["--drop-missing"] if drop_missing else []), *([] if sensitivity else ["--no-sensitivity"])],
         )
         title = f"{target} in {data.name}" if target is not None else f"Means of {data.name}"
-        write_run(fitted, table, out, command=command, title=title)
+        table = read_table(data)
+        with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
+            fitted = fit_table(
+                table, model=model, target=target, features=_names(features), exclude=_names(exclude), options=options
+            )
+            notes = write_run(fitted, table, staging, command=command, title=title)
         weights = fitted.posterior.row_weights
-        for note in fitted.notes:
+        for note in notes:
             typer.echo(f"note: {one_line(note)}", err=True)
         typer.echo(
-            f"{int((weights < 0.5).sum())} of {len(weights)} rows count less than half. "
+            f"{int((weights < DISTRUSTED).sum())} of {len(weights)} rows count less than half. "
             f"Open {out / 'report.html'}; draws, tables and the command to repeat it are beside it."
         )
 
@@ -108,15 +107,16 @@ def predict(
     """Predict new rows, with intervals."""
     with plain_errors("predict", debug=debug):
         from robula.exceptions import InputError
-        from robula.workflow.run_folder import predict_file
+        from robula.tables.write_table import csv_text, write_table
+        from robula.workflow.predict_file import predict_file
 
         if out is not None and not out.parent.is_dir():
             raise InputError(f"the folder of --out {str(out)!r} does not exist.")
         table = predict_file(run, data, drop_missing=drop_missing)
         if out is None:
-            typer.echo(table.to_csv(index=False), nl=False)
+            typer.echo(csv_text(table), nl=False)
         else:
-            table.to_csv(out, index=False)
+            write_table(table, out)
 
 
 def _level(text: str) -> float | str:
@@ -154,35 +154,32 @@ def plan(
     intercept: Annotated[bool, typer.Option(help="Add a column of ones.")] = True,
     constant: Annotated[float, typer.Option("--c-r", help="The universal constant C_R, assumed.")] = 1.0,
     plot: Annotated[Path | None, typer.Option(help="Picture of the bound and its parts against the step.")] = None,
+    debug: _Debug = False,
 ) -> None:
     """Say what step size and how many steps the theorem asks for, and what the bad rows may cost."""
-    from robula.exceptions import RobulaError
-    from robula.theory import plan as make_plan
-    from robula.workflow.plan_file import bound_figure, data_constants, read_model
+    with plain_errors("plan", debug=debug):
+        from robula.theory import plan as make_plan
+        from robula.workflow.plan_file import bound_figure, data_constants, read_model
 
-    try:
         problem = read_model(data, model, target, noise_scale, prior_variance, intercept)
         constants = data_constants(problem, contamination)
         numbers = make_plan(constants, accuracy, C_R=constant)
-    except RobulaError as error:
-        Console(stderr=True).print(f"robula plan: {error}", markup=False, highlight=False)
-        raise typer.Exit(2) from None
-    console = Console()
-    table = Table(box=None, show_header=False)
-    for name, value in _lines(constants, numbers, intercept and model != "mean"):
-        table.add_row(name, value)
-    console.print(table)
-    for violation in numbers.bound.violations:
+        console = Console()
+        table = Table(box=None, show_header=False)
+        for name, value in _lines(constants, numbers, intercept and model != "mean"):
+            table.add_row(name, value)
+        console.print(table)
+        for violation in numbers.bound.violations:
+            console.print(
+                f"The theorem's condition fails, so the bad rows' part is not a bound. {violation}.", markup=False
+            )
         console.print(
-            f"The theorem's condition fails, so the bad rows' part is not a bound. {violation}.", markup=False
+            "Curvatures and gradient covariances are measured on the rows trusted at a robust centre; "
+            f"C_R = {constant:g} is assumed, the paper does not give it."
         )
-    console.print(
-        "Curvatures and gradient covariances are measured on the rows trusted at a robust centre; "
-        f"C_R = {constant:g} is assumed, the paper does not give it."
-    )
-    if plot is not None:
-        bound_figure(constants, numbers, constant).savefig(plot, dpi=150)
-        console.print(f"picture: {plot}")
+        if plot is not None:
+            bound_figure(constants, numbers, constant).savefig(plot, dpi=150)
+            console.print(f"picture: {plot}")
 
 
 def _lines(constants: Any, numbers: Any, intercept: bool) -> list[tuple[str, str]]:
@@ -217,34 +214,30 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes; does not change the numbers.")] = os.cpu_count()
     or 1,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    debug: _Debug = False,
 ) -> None:
     """Re-run the paper's experiments and say, claim by claim, what holds."""
-    from robula._validation import check_name
-    from robula.exceptions import InputError
-    from robula.experiments.registry import FIGURES
-    from robula.experiments.reproduce import figure_names
-    from robula.experiments.reproduce import reproduce as run
+    with plain_errors("reproduce", debug=debug):
+        from robula._validation import check_name
+        from robula.experiments.registry import FIGURES
+        from robula.experiments.reproduce import figure_names
+        from robula.experiments.reproduce import reproduce as run
 
-    try:
         figures = figure_names(check_name(which, "figure", (*FIGURES, "all")))
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from None
-    console = Console()
-    try:
-        claims = run(figures, out, quick=quick, workers=jobs, resume=resume, seed=seed)
-    except KeyboardInterrupt:
-        console.print(
-            f"interrupted; finished jobs are kept in {out / 'jobs'}. Go on with the same command and --resume."
-        )
-        raise typer.Exit(130) from None
-    table = Table(title="What the paper says, and what we found", show_lines=True)
-    for heading in ("", "claim", "verdict", "finding"):
-        table.add_column(heading)
-    for claim in claims:
-        colour = _COLOURS[claim.verdict]
-        table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding)
-    console.print(table)
-    console.print(f"tables, figures, settings and claims: [bold]{out}[/bold]")
+        console = Console()
+        try:
+            claims = run(figures, out, quick=quick, workers=jobs, resume=resume, seed=seed)
+        except KeyboardInterrupt:
+            console.print(f"finished jobs are kept in {out / 'jobs'}. Go on with the same command and --resume.")
+            raise
+        table = Table(title="What the paper says, and what we found", show_lines=True)
+        for heading in ("", "claim", "verdict", "finding"):
+            table.add_column(heading)
+        for claim in claims:
+            colour = _COLOURS[claim.verdict]
+            table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding)
+        console.print(table)
+        console.print(f"tables, figures, settings and claims: [bold]{out}[/bold]")
 
 
 def datasets() -> None:

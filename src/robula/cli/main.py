@@ -11,6 +11,7 @@ from rich.table import Table
 
 from robula._version import __version__
 from robula.cli.commands import datasets, fit, plan, predict, reproduce
+from robula.cli.plain_errors import plain_errors
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="The posterior you would have got without the bad rows."
@@ -42,42 +43,46 @@ def main(
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the posterior.")] = Path("demo"),
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another data set.")] = 1,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the full trace of an error.")] = False,
 ) -> None:
     """Show in a minute what robula does, with a picture."""
-    from robula.experiments.demo import DECLARED, paper_default, run_demo, write_demo
+    with plain_errors("demo", debug=debug):
+        from robula.experiments.demo import DECLARED, paper_default, run_demo, write_demo
 
-    console = Console()
-    console.print(
-        "[bold]1. A line through 300 rows, 45 of them wrong[/bold] (a cluster at large x), "
-        f"with contamination={DECLARED} declared"
-    )
-    result = run_demo(seed)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("", "intercept", "slope", "bias", "spread"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    table.add_row("exact posterior of the good rows", *_cells(result.clean.mean), "0", "1")
-    for name, posterior, gap in (
-        ("plain Langevin on all rows", result.plain, result.plain_gap),
-        ("the paper's Rob-ULA on all rows", result.paper, result.paper_gap),
-        ("robula on all rows", result.robust, result.robust_gap),
-    ):
-        table.add_row(name, *_cells(posterior.mean), f"{gap.bias:.1f}", f"{gap.spread:.2f}")
-    console.print(table)
-    low = result.robust.row_weights < 0.05
-    console.print(
-        "bias: distance to the good rows' posterior mean, in its own widths; spread: width relative to it.\n"
-        f"Row weights below 0.05: {int(low[result.bad].sum())} of the {int(result.bad.sum())} bad rows, and "
-        f"{int(low[~result.bad].sum())} of the {int((~result.bad).sum())} good ones."
-    )
-    picture = write_demo(result, out)
-    console.print(f"picture: [bold]{picture}[/bold]   posterior: {out / 'posterior.npz'} (robula.load)\n")
-    console.print(
-        "[bold]2. The paper's default experiment[/bold]: mean of 200 coordinates, 1250 rows, a fifth of them bad"
-    )
-    plain, paper, robust = paper_default(seed)
-    console.print(
-        f"error of the posterior mean: plain Langevin {plain:.2f}, the paper's Rob-ULA {paper:.2f}, robula {robust:.2f}"
-    )
+        console = Console()
+        console.print(
+            "[bold]1. A line through 300 rows, 45 of them wrong[/bold] (a cluster at large x), "
+            f"with contamination={DECLARED} declared"
+        )
+        out.mkdir(parents=True, exist_ok=True)  # a place that cannot be written to is found before the work
+        result = run_demo(seed)
+        table = Table(box=None, pad_edge=False)
+        for heading in ("", "intercept", "slope", "bias", "spread"):
+            table.add_column(heading, justify="left" if not heading else "right")
+        table.add_row("exact posterior of the good rows", *_cells(result.clean.mean), "0", "1")
+        for name, posterior, gap in (
+            ("plain Langevin on all rows", result.plain, result.plain_gap),
+            ("the paper's Rob-ULA on all rows", result.paper, result.paper_gap),
+            ("robula on all rows", result.robust, result.robust_gap),
+        ):
+            table.add_row(name, *_cells(posterior.mean), f"{gap.bias:.1f}", f"{gap.spread:.2f}")
+        console.print(table)
+        low = result.robust.row_weights < 0.05
+        console.print(
+            "bias: distance to the good rows' posterior mean, in its own widths; spread: width relative to it.\n"
+            f"Row weights below 0.05: {int(low[result.bad].sum())} of the {int(result.bad.sum())} bad rows, and "
+            f"{int(low[~result.bad].sum())} of the {int((~result.bad).sum())} good ones."
+        )
+        picture = write_demo(result, out)
+        console.print(f"picture: [bold]{picture}[/bold]   posterior: {out / 'posterior.npz'} (robula.load)\n")
+        console.print(
+            "[bold]2. The paper's default experiment[/bold]: mean of 200 coordinates, 1250 rows, a fifth of them bad"
+        )
+        plain, paper, robust = paper_default(seed)
+        console.print(
+            f"error of the posterior mean: plain Langevin {plain:.2f}, the paper's Rob-ULA {paper:.2f}, "
+            f"robula {robust:.2f}"
+        )
 
 
 def _cells(values: object) -> list[str]:

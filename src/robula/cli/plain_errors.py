@@ -29,6 +29,10 @@ def plain_errors(command: str, *, debug: bool) -> Iterator[None]:
         if isinstance(error, RobulaError):
             _tell(command, str(error))
             raise typer.Exit(WRONG_INPUT) from None
+        if isinstance(error, OSError) and error.strerror:
+            place = f" {str(error.filename)!r}" if error.filename is not None else ""
+            _tell(command, f"cannot use{place or ' a file'}: {error.strerror}.")
+            raise typer.Exit(WRONG_INPUT) from None
         detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _tell(command, f"failed ({detail}). Run again with --debug for the trace.")
         raise typer.Exit(FAILED) from None

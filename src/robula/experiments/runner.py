@@ -11,7 +11,6 @@ import importlib
 import json
 import multiprocessing
 import os
-import tempfile
 import threading
 import time
 import warnings
@@ -20,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from robula._files import write_text
 from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
 from robula.experiments.jobs import Job, Outcome
 from robula.run.driver import track
@@ -55,11 +55,12 @@ def run_jobs(
         for path in paths.values():
             path.unlink(missing_ok=True)
     # Longest first, so that the last worker does not end alone with a big one.
-    missing = [job for job in {job.key: job for job in jobs}.values() if not paths[job.key].exists()]
+    missing = [job for job in {job.key: job for job in jobs}.values() if _read(paths[job.key]) is None]
     missing.sort(key=_expected_cost, reverse=True)
     for job, outcome in track(_finished(missing, workers, registry), len(missing), "experiments", progress):
-        _write(paths[job.key], outcome)
-    return [json.loads(paths[job.key].read_text()) for job in jobs]
+        write_text(paths[job.key], json.dumps(outcome))
+    outcomes = [_read(paths[job.key]) for job in jobs]
+    return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tuple[Job, Outcome]]:
@@ -69,7 +70,9 @@ def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tupl
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
+        with ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
+        ) as pool:
             futures = {pool.submit(_work, job, registry): job for job in jobs}
             try:
                 for future in as_completed(futures):
@@ -85,9 +88,8 @@ def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tupl
                 os.environ[name] = value
 
 
-def _start_worker() -> None:
-    """Leave when the parent is gone: a killed run must not leave workers behind."""
-    parent = os.getppid()
+def _start_worker(parent: int) -> None:
+    """Leave when the parent is gone, be it before this line: a killed run must not leave workers behind."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -110,13 +112,13 @@ def _work(job: Job, registry: str) -> Outcome:
         raise RuntimeError(f"job {job.key} failed: {error}") from error
 
 
-def _write(path: Path, outcome: Outcome) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    with os.fdopen(handle, "w") as file:
-        json.dump(outcome, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+def _read(path: Path) -> Outcome | None:
+    """Return a finished job; None where its file is missing or cannot be read, so that it is run again."""
+    try:
+        outcome = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return outcome if isinstance(outcome, dict) and isinstance(outcome.get("rows"), list) else None
 
 
 def _expected_cost(job: Job) -> float:

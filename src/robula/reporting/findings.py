@@ -12,6 +12,15 @@ from robula.diagnosis.verdict import diagnose
 from robula.reporting.quantities import Quantities
 from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
+from robula.result.thresholds import (
+    BAD_R_HAT,
+    DISTRUSTED,
+    ENOUGH_DRAWS,
+    FEWEST_DRAWS,
+    GOOD_R_HAT,
+    TOO_FEW_DRAWS,
+    VARIANCE_INFLATION,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
 #: Beyond this many robust standard deviations a value is called odd.
 ODD = 4.0
 _MOST_REASONS = 3
+# More than half of the data is most of it.
+_MOST = 0.5
 
 
 class Finding(NamedTuple):
@@ -32,10 +43,10 @@ class Finding(NamedTuple):
 def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
     """Return the verdict of :func:`robula.diagnose`, then what it rests on, the usual questions first."""
     chains, draws, _ = shown.draws.shape
-    result = [_verdict(posterior)] if draws >= 4 else []
-    if chains > 1 and draws >= 4:
+    result = [_verdict(posterior)] if draws >= FEWEST_DRAWS else []
+    if chains > 1 and draws >= FEWEST_DRAWS:
         result.append(_agreement(shown))
-    if draws >= 4:
+    if draws >= FEWEST_DRAWS:
         result.append(_precision(shown))
     result += _distrust(posterior) + _step_size(posterior) + _guard(posterior)
     if posterior.settings.get("interrupted"):
@@ -54,12 +65,14 @@ def _verdict(posterior: Posterior) -> Finding:
 
 
 def _agreement(shown: Quantities) -> Finding:
-    values = np.nan_to_num(r_hats(shown.draws), nan=1.0)
+    values = r_hats(shown.draws)
+    # A parameter that never moved has none; it must not pass for one on which the chains agree.
+    values = np.where(np.isfinite(values), values, np.inf)
     worst = int(values.argmax())
     seen = f"Largest R-hat {values[worst]:.3f} ({shown.names[worst]})."
-    if values[worst] <= 1.01:
+    if values[worst] <= GOOD_R_HAT:
         return Finding("good", "The chains agree", f"{seen} Started apart, they ended in the same place.")
-    if values[worst] <= 1.05:
+    if values[worst] <= BAD_R_HAT:
         return Finding("fair", "The chains nearly agree", f"{seen} More draws would help.")
     return Finding(
         "poor", "The chains disagree", f"{seen} Do not use these numbers yet: run longer, with more burn-in."
@@ -74,9 +87,9 @@ def _precision(shown: Quantities) -> Finding:
         f"The draws are worth at least {size:,.0f} independent ones ({shown.names[worst]} has the fewest), so means "
         f"are known to within about {100 / np.sqrt(size):.0f} % of a standard deviation."
     )
-    if size >= 400:
+    if size >= ENOUGH_DRAWS:
         return Finding("good", "There are enough draws", seen)
-    if size >= 100:
+    if size >= TOO_FEW_DRAWS:
         return Finding("fair", "Draws are enough for means, scarce for intervals", f"{seen} More draws would help.")
     return Finding("poor", "There are too few draws", f"{seen} Run longer.")
 
@@ -98,7 +111,7 @@ def _distrust(posterior: Posterior) -> list[Finding]:
     declared = posterior.settings.get("contamination")
     if not len(weights) or not isinstance(declared, float | int):
         return []
-    share = float((weights < 0.5).mean())
+    share = float((weights < DISTRUSTED).mean())
     lost = float(1.0 - weights.mean())
     seen = (
         f"{100 * share:.1f} % of the rows count less than half; {bad_rows(posterior)}. On average a row counts "
@@ -113,7 +126,7 @@ def _distrust(posterior: Posterior) -> list[Finding]:
                 "see how the answer moves with the assumed share.",
             )
         ]
-    if lost > 0.5:
+    if lost > _MOST:
         return [Finding("poor", "Most of the data is set aside", f"{seen} Lower the assumed share.")]
     return [Finding("good", "The distrusted rows fit what was assumed", seen)]
 
@@ -124,7 +137,7 @@ def _step_size(posterior: Posterior) -> list[Finding]:
         return []
     wide = 100.0 * (np.sqrt(inflation) - 1.0)
     seen = f"The sampler's steps widen intervals by up to {wide:.0f} % in its stiffest direction."
-    if wide < 5:
+    if inflation <= VARIANCE_INFLATION:
         return [Finding("good", "The step size is small enough", seen)]
     return [Finding("fair", "The step size widens the intervals", f"{seen} A smaller step_size with more draws helps.")]
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula._intervals import HALF_WIDTH, TAILS
 from robula._types import FloatArray
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.result.posterior import Posterior
@@ -61,6 +62,12 @@ def quantities(posterior: Posterior) -> Quantities:
     names: list[str] = []
     columns = []
     for name, values in posterior.variables.items():
+        count = values.shape[-1]
+        if values.ndim == 3 and np.array_equal(values, posterior.draws[..., :count]):
+            # The first parameters as they are: their own names say more than numbers.
+            names += posterior.parameter_names[:count]
+            columns += list(np.moveaxis(values, -1, 0))
+            continue
         for place in np.ndindex(*values.shape[2:]):
             names.append(name + (f"[{','.join(map(str, place))}]" if place else ""))
             columns.append(values[(slice(None), slice(None), *place)])
@@ -69,14 +76,14 @@ def quantities(posterior: Posterior) -> Quantities:
 
 def lines(shown: Quantities, plain: GaussianPosterior | None) -> list[Line]:
     """Return one line a quantity, those that robustness moves most first."""
-    low, high = np.quantile(shown.flat, [0.025, 0.975], axis=0)
+    low, high = np.quantile(shown.flat, TAILS, axis=0)
     mean, deviation = shown.flat.mean(axis=0), shown.flat.std(axis=0)
     result = []
     for index, name in enumerate(shown.names):
         numbers = (float(mean[index]), float(deviation[index]), float(low[index]), float(high[index]))
         line = Line(name, index, *numbers)
         if plain is not None:
-            centre, half = float(plain.mean[index]), 1.96 * float(np.sqrt(plain.covariance[index, index]))
+            centre, half = float(plain.mean[index]), HALF_WIDTH * float(np.sqrt(plain.covariance[index, index]))
             moved = abs(centre - line.mean) / max(line.deviation, 1e-300)
             line = line._replace(
                 plain_mean=centre, plain_low=centre - half, plain_high=centre + half, moved=float(moved)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robula._files import write_text
+from robula._threads import threads_for
 from robula._types import FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
@@ -21,6 +23,7 @@ from robula.reporting import report_sections as sections
 from robula.reporting.findings import bad_rows, findings, odd_columns
 from robula.reporting.quantities import lines, quantities
 from robula.result.posterior import Posterior
+from robula.result.thresholds import DISTRUSTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,8 +88,8 @@ def report(
     shown = quantities(posterior)
     plain = _plain(posterior, model, plain)
     ordered = lines(shown, plain)
-    rows = np.flatnonzero(weights < 0.5)
-    reasons = odd_columns(data, residuals or {}, weights >= 0.5, rows)
+    rows = np.flatnonzero(weights < DISTRUSTED)
+    reasons = odd_columns(data, residuals or {}, weights >= DISTRUSTED, rows)
     # Many rows can share the weight 0: the oddest of them first.
     oddness = [max((abs(reason.distance) for reason in reasons[int(row)]), default=0.0) for row in rows]
     rows = rows[np.lexsort((-np.array(oddness), weights[rows]))]
@@ -104,7 +107,7 @@ def report(
         sections.settings(posterior, command, notes),
         sections.citation(posterior),
     ]
-    target.write_text(_page(title, "".join(body)), encoding="utf-8")
+    write_text(target, _page(title, "".join(body)))
     return target
 
 
@@ -119,7 +122,8 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
         return None
     if model.dim != dim:
         raise InputError(f"model has {model.dim} parameters, but the posterior has {dim}; pass the model it is of.")
-    return laplace(model)
+    with threads_for(model.n_rows * model.dim):
+        return laplace(model)
 
 
 def _run_line(posterior: Posterior) -> str:

@@ -15,6 +15,7 @@ from robula.reporting.findings import Finding, Reason
 from robula.reporting.quantities import Line, Quantities
 from robula.reporting.svg_pictures import number
 from robula.result.posterior import Posterior
+from robula.result.thresholds import DISTRUSTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ WORTH_SAYING = 1.0
 def answer(posterior: Posterior, ordered: Sequence[Line]) -> str:
     """Return the first lines: which rows, and what they did."""
     weights = posterior.row_weights
-    low = int((weights < 0.5).sum())
+    low = int((weights < DISTRUSTED).sum())
     sentences = [
         f"<p><strong>{low:,} of {len(weights):,} rows</strong> are distrusted: they count less than half.</p>"
         if low

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,10 +68,9 @@ def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     to_arviz(posterior).to_netcdf(os.fspath(path))
 
 
-def read_draws(path: str | os.PathLike[str]) -> np.ndarray:
-    """Read the draws (chains, draws, d) of a model without variables of its own from netCDF."""
-    stored = _arviz().from_netcdf(os.fspath(path))
-    return np.array(stored["posterior"]["theta"].to_numpy(), dtype=np.float64)
+def has_netcdf() -> bool:
+    """Whether ArviZ can write netCDF here; 0.x brings a backend, 1.x does not."""
+    return any(find_spec(name) is not None for name in ("h5netcdf", "netCDF4"))
 
 
 def _arviz() -> Any:

@@ -1,7 +1,35 @@
-"""Estimators for scikit-learn's pipelines, grids and cross-validation."""
+"""Estimators for scikit-learn's pipelines, grids and cross-validation: one for every generalized linear model.
 
+A model of :mod:`robula.models` that has no class of its own here gets one from the law of its rows, so that a model
+called "gamma" brings ``robula.sklearn.RobustGammaRegressor`` and ``robula fit --model gamma``.
+"""
+
+from robula.models import MODELS
+from robula.models.generalized_linear_model import GeneralizedLinearModel
+from robula.sklearn.glm_regressor import RobustGLMRegressor
 from robula.sklearn.linear_regressor import RobustBayesianRegressor
 from robula.sklearn.logistic_classifier import RobustBayesianClassifier
 from robula.sklearn.poisson_regressor import RobustPoissonRegressor
+from robula.sklearn.robust_glm import RobustBayesianGLM
 
-__all__ = ["RobustBayesianClassifier", "RobustBayesianRegressor", "RobustPoissonRegressor"]
+__all__ = ["ESTIMATORS", "RobustBayesianClassifier", "RobustBayesianRegressor", "RobustPoissonRegressor"]
+
+
+def _derived(name: str) -> type[RobustBayesianGLM]:
+    """Return a regressor on the model of this name; pickling finds it in this module."""
+    own = {"model_name": name, "__module__": __name__, "__doc__": RobustGLMRegressor.__doc__}
+    made = type(f"Robust{name.title().replace('_', '')}Regressor", (RobustGLMRegressor,), own)
+    globals()[made.__name__] = made
+    return made
+
+
+_DECLARED: dict[str, type[RobustBayesianGLM]] = {
+    estimator.model_name: estimator
+    for estimator in (RobustBayesianRegressor, RobustBayesianClassifier, RobustPoissonRegressor)
+}
+#: The estimator of each regression in ``robula.models.MODELS``.
+ESTIMATORS: dict[str, type[RobustBayesianGLM]] = {
+    name: _DECLARED.get(name) or _derived(name)
+    for name, model in MODELS.items()
+    if issubclass(model, GeneralizedLinearModel)
+}

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.preprocessing import RobustScaler
 
 from robula._types import FloatArray
+from robula.models.gaussian_posterior import GaussianPosterior
 
 
 class Coordinates(NamedTuple):
@@ -32,6 +33,12 @@ class Coordinates(NamedTuple):
     def columns(self, X: FloatArray) -> FloatArray:
         """Columns in the sampler's units, shape (n, p)."""
         return (X - self.centre) / self.scale
+
+    def responses(self, y: FloatArray) -> FloatArray:
+        """Responses in the sampler's units, shape (n,)."""
+        if self.response_scale == 1.0 and not self.response_centre:
+            return y
+        return (y - self.response_centre) / self.response_scale
 
     def matrix(self) -> FloatArray:
         """Linear part of the map from the sampler's parameters to the user's, shape (d, d)."""
@@ -58,23 +65,40 @@ class Coordinates(NamedTuple):
         result: FloatArray = theta @ self.matrix().T + self.shift()
         return result
 
+    def draws_to_user(self, theta: FloatArray) -> FloatArray:
+        """Draws (..., d) in the user's units; a parameter behind the coefficients is the log of a response's scale."""
+        coefficients = self.to_user(theta[..., : len(self.scale) + self.intercept])
+        logs = theta[..., len(self.scale) + self.intercept :] + np.log(self.response_scale)
+        return np.concatenate([coefficients, logs], axis=-1)
 
-def robust_coordinates(X: FloatArray, *, intercept: bool) -> Coordinates:
+    def posterior_to_user(self, found: GaussianPosterior) -> GaussianPosterior:
+        """A normal posterior in the user's units; a log scale becomes the scale itself (the delta method)."""
+        mean = self.draws_to_user(found.mean)
+        matrix = np.eye(len(mean))
+        count = len(self.scale) + self.intercept
+        matrix[:count, :count] = self.matrix()
+        mean[count:] = np.exp(mean[count:])
+        matrix[count:, count:] = np.diag(mean[count:])
+        return GaussianPosterior(mean, matrix @ found.covariance @ matrix.T)
+
+
+def robust_coordinates(X: FloatArray, intercept: bool) -> Coordinates:
     """Median and interquartile range of each column (scikit-learn's RobustScaler).
 
     Without an intercept columns are only scaled: moving their origin would change the model. A column whose middle
-    half is a single value (a rare category, many zeros) is scaled by the median size of its other values.
+    half is a single value (a rare category, many zeros) is scaled by the median size of its other values, one that
+    never varies by its own size.
     """
     scaler = RobustScaler(with_centering=intercept, unit_variance=True).fit(X)
     scale = np.array(scaler.scale_, dtype=np.float64)
     middle = np.median(X, axis=0)
     for column in np.flatnonzero(np.subtract(*np.percentile(X, [75, 25], axis=0)) <= 0):
         away = np.abs(X[:, column] - middle[column])
-        scale[column] = np.median(away[away > 0]) if (away > 0).any() else 1.0
+        scale[column] = np.median(away[away > 0]) if (away > 0).any() else max(1.0, abs(float(middle[column])))
     centre = np.array(scaler.center_, dtype=np.float64) if intercept else np.zeros(X.shape[1])
     return Coordinates(centre, scale, 0.0, 1.0, intercept)
 
 
-def identity_coordinates(columns: int, *, intercept: bool) -> Coordinates:
+def identity_coordinates(columns: int, intercept: bool) -> Coordinates:
     """The user's own units."""
     return Coordinates(np.zeros(columns), np.ones(columns), 0.0, 1.0, intercept)

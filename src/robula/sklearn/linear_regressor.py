@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from robula._types import ArrayInput, FloatArray
+from robula._intervals import HALF_WIDTH
+from robula._types import FloatArray
 from robula.kernels.kernel import Kernel
 from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
+from robula.result.posterior import Posterior
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, robust_coordinates
-from robula.sklearn.noise_scale import robust_noise_scale
-from robula.sklearn.robust_glm import RobustBayesianGLM
-
-# A perfect fit has no noise; the sampler needs some. Relative to the scale of y.
-_LEAST_NOISE = 1e-4
-# What the noise scale is protected against where no level is given.
-_GUARDED_SHARE = 0.25
+from robula.sklearn.glm_regressor import RobustGLMRegressor
+from robula.sklearn.robust_glm import Predictive
 
 
-class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
+class RobustBayesianRegressor(RobustGLMRegressor):
     """Linear regression whose posterior is that of the good rows.
 
     Parameters
     ----------
     contamination : float or "estimate", default=0.1
         Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
-    noise_scale : float, optional
-        Standard deviation of the noise, in units of y. None estimates it robustly (``noise_scale_``).
+    noise_scale : float or "estimate", optional
+        Standard deviation of the noise, in units of y. None and "estimate" sample it with the coefficients; the last
+        parameter then is its logarithm.
     fit_intercept : bool, default=True
     prior_scale : float, default=2.5
         Prior standard deviation of every coefficient, in robust standard deviations of y per robust standard deviation
@@ -57,8 +53,9 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
     outlier_mask_ : ndarray of bool, shape (n,)
         Rows with a weight below one half.
     noise_scale_ : float
+        As given, or the posterior mean.
     model_ : LinearModel
-        The model that was sampled, in standardised columns.
+        The model in the units of X and y: ``posterior_`` is its posterior.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where X had column names.
@@ -76,11 +73,13 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
     (True, True)
     """
 
+    model_name = "linear"
+
     def __init__(
         self,
         *,
-        contamination: float | str = 0.1,
-        noise_scale: float | None = None,
+        contamination: float | Literal["estimate"] = 0.1,
+        noise_scale: float | Literal["estimate"] | None = None,
         fit_intercept: bool = True,
         prior_scale: float = 2.5,
         prior: NormalPrior | None = None,
@@ -92,49 +91,41 @@ class RobustBayesianRegressor(RegressorMixin, RobustBayesianGLM):
         chains: int = 4,
         random_state: Any = 0,
     ) -> None:
-        self.contamination = contamination
+        super().__init__(
+            contamination=contamination,
+            fit_intercept=fit_intercept,
+            prior_scale=prior_scale,
+            prior=prior,
+            standardize=standardize,
+            selector=selector,
+            kernel=kernel,
+            draws=draws,
+            burn_in=burn_in,
+            chains=chains,
+            random_state=random_state,
+        )
         self.noise_scale = noise_scale
-        self.fit_intercept = fit_intercept
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.standardize = standardize
-        self.selector = selector
-        self.kernel = kernel
-        self.draws = draws
-        self.burn_in = burn_in
-        self.chains = chains
-        self.random_state = random_state
-
-    def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and y (n,)."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        self._fit(X, np.asarray(y, dtype=np.float64))
-        return self
-
-    def predict(self, X: ArrayInput, return_std: bool = False) -> Any:
-        """Return the predictive mean (m,), and its standard deviation with the noise in it if asked for."""
-        design = self._design(X)
-        mean = design @ self.posterior_.mean
-        if not return_std:
-            return mean
-        variance = np.einsum("ij,jk,ik->i", design, self.posterior_.covariance, design) + self.noise_scale_**2
-        return mean, np.sqrt(variance)
 
     def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
-        response = robust_coordinates(y[:, None], intercept=coordinates.intercept)
+        response = robust_coordinates(y[:, None], coordinates.intercept)
         return coordinates._replace(response_centre=float(response.centre[0]), response_scale=float(response.scale[0]))
 
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> LinearModel:
-        response = (y - coordinates.response_centre) / coordinates.response_scale
-        if self.noise_scale is None:
-            design = np.column_stack([np.ones(len(columns)), columns]) if coordinates.intercept else columns
-            guarded = self.contamination if isinstance(self.contamination, float) else _GUARDED_SHARE
-            noise = robust_noise_scale(design, response, guarded)
-            noise = max(noise, _LEAST_NOISE * float(robust_coordinates(response[:, None], intercept=True).scale[0]))
-        else:
-            noise = self.noise_scale / coordinates.response_scale
-        model = LinearModel(
-            columns, response, noise_scale=noise, prior=self._prior(coordinates), intercept=coordinates.intercept
-        )
-        self.noise_scale_ = float(model.noise_scale * coordinates.response_scale)
-        return model
+    def _model(self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates) -> LinearModel:
+        asked = "estimate" if self.noise_scale is None else self.noise_scale
+        noise = asked if isinstance(asked, str) else asked / coordinates.response_scale
+        return LinearModel(X, y, noise_scale=noise, prior=prior, intercept=coordinates.intercept)
+
+    def _set_posterior(self, posterior: Posterior) -> None:
+        super()._set_posterior(posterior)
+        scales = posterior.variables.get("noise_scale", np.array(getattr(self.model_, "noise_scale", np.nan)))
+        self.noise_scale_ = float(scales.mean())
+        # What a new response varies by, averaged over the draws.
+        self._noise_variance = float((scales**2).mean())
+
+    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and noise."""
+        return eta, np.full_like(eta, self._noise_variance)
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        mean, deviation = self._mean_and_deviation(eta, rng)
+        return Predictive(mean, deviation, mean - HALF_WIDTH * deviation, mean + HALF_WIDTH * deviation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
-from robula.kernels.kernel import Kernel
-from robula.models.logistic_model import LogisticModel
-from robula.models.priors import NormalPrior
-from robula.selectors.selection import Selector
-from robula.sklearn.coordinates import Coordinates
-from robula.sklearn.robust_glm import RobustBayesianGLM
+from robula.result.posterior import Posterior
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
 
 
 class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
@@ -51,36 +49,12 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
     model_ : LogisticModel
-        The model that was sampled, in standardised columns.
+        The model in the units of X: ``posterior_`` is its posterior.
     n_features_in_, feature_names_in_
     """
 
-    def __init__(
-        self,
-        *,
-        contamination: float | str = 0.1,
-        fit_intercept: bool = True,
-        prior_scale: float = 2.5,
-        prior: NormalPrior | None = None,
-        standardize: bool = True,
-        selector: str | Selector | None = None,
-        kernel: str | Kernel | None = None,
-        draws: int = 1000,
-        burn_in: int = 300,
-        chains: int = 4,
-        random_state: Any = 0,
-    ) -> None:
-        self.contamination = contamination
-        self.fit_intercept = fit_intercept
-        self.prior_scale = prior_scale
-        self.prior = prior
-        self.standardize = standardize
-        self.selector = selector
-        self.kernel = kernel
-        self.draws = draws
-        self.burn_in = burn_in
-        self.chains = chains
-        self.random_state = random_state
+    model_name = "logistic"
+    spread_name = "probability"
 
     def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
         """Sample the posterior of the coefficients given X (n, p) and labels y (n,)."""
@@ -97,24 +71,41 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         if len(self.classes_) < 2:
             raise ValueError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
         self._fit(X, encoded.astype(np.float64))
+        return self
+
+    def _set_posterior(self, posterior: Posterior) -> None:
+        super()._set_posterior(posterior)
         # One line per decision, as scikit-learn's linear classifiers have it.
         self.coef_: FloatArray = self.coef_[None, :]
         self.intercept_: Any = np.array([self.intercept_])
-        return self
 
     def predict_proba(self, X: ArrayInput) -> FloatArray:
         """Return the probability of each class (m, 2), averaged over the draws."""
-        (positive,) = self._over_draws(X, lambda eta: (expit(eta).mean(axis=1),))
+        positive = self.predictive(X).spread
         return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: ArrayInput) -> np.ndarray:
         """Return the more probable class of each row (m,)."""
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        labels: np.ndarray = self.classes_[positive.astype(int)]
-        return labels
+        return self.predictive(X).prediction
 
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> LogisticModel:
-        return LogisticModel(columns, y, prior=self._prior(coordinates), intercept=coordinates.intercept)
+    def facts(self) -> dict[str, Any]:
+        """And the names of the classes."""
+        return {**super().facts(), "classes": [str(name) for name in self.classes_]}
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        self.classes_ = np.array([str(name) for name in facts["classes"]], dtype=object)
+
+    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Of a label that is 1 or 0."""
+        probability: FloatArray = expit(eta)
+        return probability, probability * (1.0 - probability)
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        """The likelier class, the probability of the second class, and that probability's interval."""
+        probability = expit(eta)
+        low, high = np.quantile(probability, TAILS, axis=1)
+        mean = probability.mean(axis=1)
+        return Predictive(self.classes_[(mean > 0.5).astype(int)], mean, low, high)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

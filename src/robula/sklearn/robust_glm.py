@@ -1,96 +1,195 @@
-"""What the estimators share: standardised sampling, results in the user's units."""
+"""What the estimators share: standardised sampling, results and model in the user's units."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from robula._threads import threads_for
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
 from robula.exceptions import InputError
+from robula.kernels.kernel import Kernel
+from robula.models import MODELS
+from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.generalized_linear_model import GeneralizedLinearModel
 from robula.models.model import unique_names
+from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
+from robula.result.posterior import Posterior
+from robula.result.thresholds import DISTRUSTED
 from robula.run.sampler import sample
+from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, identity_coordinates, robust_coordinates
-from robula.tables.arrays import as_matrix
 
-#: Rows that count less than this are outliers in ``outlier_mask_``.
-OUTLIER_WEIGHT = 0.5
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
 
 
+class Predictive(NamedTuple):
+    """What is known of new responses: mean or class, deviation or probability, and the ends of the 95 % interval."""
+
+    prediction: np.ndarray
+    spread: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
 class RobustBayesianGLM(BaseEstimator):
-    """Base of the three estimators; a subclass builds the model and turns linear predictors into predictions.
+    """Base of the estimators; a subclass turns linear predictors into predictions.
 
     The columns are standardised robustly inside (``standardize=False`` leaves them), the model is sampled there, and
-    the draws are mapped back: ``posterior_``, ``coef_`` and ``intercept_`` are in the units of X and y.
+    the draws are mapped back: ``posterior_``, ``model_``, ``coef_`` and ``intercept_`` are in the units of X and y.
     """
+
+    #: Name of the model in ``robula.models.MODELS``.
+    model_name: ClassVar[str]
+    #: What :attr:`Predictive.spread` is called in a table of predictions.
+    spread_name: ClassVar[str] = "sd"
+
+    def __init__(
+        self,
+        *,
+        contamination: float | Literal["estimate"] = 0.1,
+        fit_intercept: bool = True,
+        prior_scale: float = 2.5,
+        prior: NormalPrior | None = None,
+        standardize: bool = True,
+        selector: str | Selector | None = None,
+        kernel: str | Kernel | None = None,
+        draws: int = 1000,
+        burn_in: int = 300,
+        chains: int = 4,
+        random_state: Any = 0,
+    ) -> None:
+        self.contamination = contamination
+        self.fit_intercept = fit_intercept
+        self.prior_scale = prior_scale
+        self.prior = prior
+        self.standardize = standardize
+        self.selector = selector
+        self.kernel = kernel
+        self.draws = draws
+        self.burn_in = burn_in
+        self.chains = chains
+        self.random_state = random_state
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
         """Sample the posterior of checked X (n, p) and y (n,)."""
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise InputError(f"fit_intercept={show(self.fit_intercept)} must be True or False.")
-        as_matrix(X, "X")  # refuses numbers so large that their squares overflow
+        with threads_for(X.size):
+            coordinates = self._coordinates(X, y)
+            sampled = self._standardized(X, y, coordinates)
+            self.model_ = self._model(
+                X, y, self._users_prior(coordinates, y), identity_coordinates(X.shape[1], coordinates.intercept)
+            )
+            options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
+            posterior = sample(
+                sampled,
+                contamination=self.contamination,
+                draws=self.draws,
+                burn_in=self.burn_in,
+                chains=self.chains,
+                seed=_seed(self.random_state),
+                progress=False,
+                **options,
+            )
+            if posterior.settings.get("interrupted"):
+                raise KeyboardInterrupt  # half a fit is no fit
+        self.model_.parameter_names = self._names(X.shape[1], sampled)
+        draws = coordinates.draws_to_user(posterior.draws)
+        # The run in standardised columns cannot be repeated on the model in the user's.
+        settings = {name: value for name, value in posterior.settings.items() if name != "setup"}
+        self._set_posterior(
+            replace(
+                posterior,
+                draws=draws,
+                parameter_names=self.model_.parameter_names,
+                variables=self.model_.variables(draws),
+                settings={**settings, "standardized": bool(self.standardize), "units": "user"},
+            )
+        )
+
+    def _set_posterior(self, posterior: Posterior) -> None:
+        """Take over draws in the user's units, and what follows from them."""
+        self.posterior_ = posterior
         intercept = bool(self.fit_intercept)
-        if self.standardize:
-            coordinates = self._with_response(robust_coordinates(X, intercept=intercept), y)
-        else:
-            coordinates = identity_coordinates(X.shape[1], intercept=intercept)
-        self.coordinates_ = coordinates
-        self.model_ = self._build_model(coordinates.columns(X), y, coordinates)
-        options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
-        posterior = sample(
-            self.model_,
-            contamination=self.contamination,
-            draws=self.draws,
-            burn_in=self.burn_in,
-            chains=self.chains,
-            seed=_seed(self.random_state),
-            progress=False,
-            **options,
-        )
-        features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(X.shape[1])]))
-        names = unique_names(("intercept", *features) if intercept else features)
-        self.posterior_ = replace(
-            posterior,
-            draws=coordinates.to_user(posterior.draws),
-            parameter_names=names,
-            settings={
-                **posterior.settings,
-                "standardized": bool(self.standardize),
-                "units": "user" if self.standardize else "model",
-            },
-        )
-        mean = self.posterior_.mean
+        mean = posterior.mean[: self.n_features_in_ + intercept]
         self.intercept_ = float(mean[0]) if intercept else 0.0
         self.coef_ = mean[1:] if intercept else mean
         self.row_weights_ = posterior.row_weights
-        self.outlier_mask_ = posterior.row_weights < OUTLIER_WEIGHT
+        self.outlier_mask_ = posterior.row_weights < DISTRUSTED
 
-    @abstractmethod
-    def _build_model(self, columns: FloatArray, y: FloatArray, coordinates: Coordinates) -> GeneralizedLinearModel:
-        """Return the model of the standardised columns."""
+    def facts(self) -> dict[str, Any]:
+        """Return what a prediction needs beside the posterior, for JSON: two responses, to make a model with."""
+        return {"responses": self.model_.y[:2].tolist()}
+
+    @classmethod
+    def restored(cls, posterior: Posterior, facts: Mapping[str, Any], columns: int) -> Self:
+        """Return an estimator that predicts as the one did whose posterior and :meth:`facts` these are.
+
+        Its ``model_`` has the law of the rows but not the rows.
+        """
+        estimator = cls()
+        estimator.n_features_in_ = columns
+        estimator._take_facts(facts)
+        prior, units = NormalPrior(0.0, 1.0), identity_coordinates(columns, True)
+        responses = np.array(facts["responses"], dtype=np.float64)
+        estimator.model_ = estimator._model(np.zeros((len(responses), columns)), responses, prior, units)
+        if estimator.model_.dim != posterior.draws.shape[-1]:
+            raise InputError(f"the draws are of {posterior.draws.shape[-1]} parameters, not {estimator.model_.dim}.")
+        estimator._set_posterior(posterior)
+        return estimator
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        """Take over what a subclass added to :meth:`facts`."""
+
+    def _names(self, columns: int, sampled: GeneralizedLinearModel) -> tuple[str, ...]:
+        features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(columns)]))
+        names = ("intercept", *features) if self.fit_intercept else features
+        return unique_names([*names, *sampled.parameter_names[len(names) :]])
+
+    def _coordinates(self, X: FloatArray, y: FloatArray) -> Coordinates:
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InputError(f"fit_intercept={show(self.fit_intercept)} must be True or False.")
+        intercept = bool(self.fit_intercept)
+        if not self.standardize:
+            return identity_coordinates(X.shape[1], intercept)
+        return self._with_response(robust_coordinates(X, intercept), y)
 
     def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
         """Add the response's own centre and scale, where the model has them."""
         return coordinates
 
-    def _prior(self, coordinates: Coordinates, intercept_mean: float = 0.0) -> NormalPrior:
+    def _standardized(self, X: FloatArray, y: FloatArray, coordinates: Coordinates) -> GeneralizedLinearModel:
+        """Return the model that is sampled."""
+        return self._model(coordinates.columns(X), coordinates.responses(y), self._prior(coordinates, y), coordinates)
+
+    def _model(
+        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates
+    ) -> GeneralizedLinearModel:
+        """Return the model of rows in the units of ``coordinates``, those of the user included."""
+        model: Any = MODELS[self.model_name]
+        made: GeneralizedLinearModel = model(X, y, prior=prior, intercept=coordinates.intercept)
+        return made
+
+    def _level(self, y: FloatArray) -> float:
+        """Linear predictor around which the intercept's default prior is."""
+        return 0.0
+
+    def _prior(self, coordinates: Coordinates, y: FloatArray) -> NormalPrior:
         """Return the prior in the sampler's coordinates."""
         dim = len(coordinates.scale) + coordinates.intercept
         if self.prior is None:
             scale = check_positive(self.prior_scale, "prior_scale", "the prior's standard deviation")
             mean = np.zeros(dim)
             if coordinates.intercept:
-                mean[0] = intercept_mean
+                mean[0] = self._level(y)
             return NormalPrior(mean, scale**2)
         if not isinstance(self.prior, NormalPrior):
             raise InputError(
@@ -103,19 +202,52 @@ class RobustBayesianGLM(BaseEstimator):
         covariance = inverse @ np.linalg.inv(self.prior.precision(np.zeros(dim))) @ inverse.T
         return NormalPrior(mean, 0.5 * (covariance + covariance.T))
 
-    def _design(self, X: ArrayInput) -> FloatArray:
-        """Return new rows with the intercept's column of ones, shape (m, d)."""
+    def _users_prior(self, coordinates: Coordinates, y: FloatArray) -> NormalPrior:
+        """Return the same prior in the user's coordinates."""
+        if self.prior is not None:
+            return self.prior
+        prior, matrix = self._prior(coordinates, y), coordinates.matrix()
+        return NormalPrior(coordinates.to_user(prior.mean), prior.covariance.value * (matrix @ matrix.T))
+
+    def plain(self, X: ArrayInput, y: FloatArray) -> GaussianPosterior | None:
+        """Return the answer that trusts every row, of the model that was fitted to these rows; None if there is none.
+
+        In the units of X and y; a noise scale is as it is, not its logarithm.
+        """
+        rows = np.asarray(X, dtype=np.float64)
+        with threads_for(rows.size):
+            coordinates = self._coordinates(rows, y)
+            found = self._plain_standardized(self._standardized(rows, y, coordinates))
+        return None if found is None else coordinates.posterior_to_user(found)
+
+    def _plain_standardized(self, model: GeneralizedLinearModel) -> GaussianPosterior | None:
+        return laplace(model)
+
+    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Mean and variance of a response given its linear predictor (..., draws); None if only the law is known."""
+        return None
+
+    def predictive(self, X: ArrayInput) -> Predictive:
+        """Return what is known of the responses of new rows, (m,) each; the same for the same rows."""
+        return Predictive(*self._over_draws(X, self._predictive))
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        """Summarise linear predictors (rows, draws)."""
+        raise NotImplementedError
+
+    def _over_draws(
+        self, X: ArrayInput, summarize: Callable[[FloatArray, np.random.Generator], Sequence[np.ndarray]]
+    ) -> list[np.ndarray]:
+        """Apply ``summarize`` to the linear predictors (rows, draws) of new rows, some rows at a time."""
         check_is_fitted(self)
         array: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        if self.posterior_.draws.shape[-1] > array.shape[1]:
+        if self.fit_intercept:
             array = np.column_stack([np.ones(len(array)), array])
-        return array
-
-    def _over_draws(self, X: ArrayInput, summarize: Any) -> list[FloatArray]:
-        """Apply ``summarize`` to the linear predictors (rows, draws) of new rows, some rows at a time."""
-        design, draws = self._design(X), self.posterior_.flat_draws
+        draws = self.posterior_.flat_draws[:, : array.shape[1]]
+        rng = np.random.default_rng(0)
         step = max(1, _CHUNK // len(draws))
-        parts = [summarize(design[first : first + step] @ draws.T) for first in range(0, len(design), step)]
+        with threads_for(array.size):
+            parts = [summarize(array[first : first + step] @ draws.T, rng) for first in range(0, len(array), step)]
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,15 +11,12 @@ import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder
 
-from robula._types import BoolArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.tables.arrays import LARGEST
 
 #: A text column with more different values than this is a name or a date, not a category.
 MOST_LEVELS = 30
-#: More columns than this are hardly meant.
-MOST_COLUMNS = 500
 # A column of which this share can be read as numbers is a column of numbers with unreadable cells.
 _NUMERIC_SHARE = 0.8
 
@@ -44,6 +41,12 @@ class Encoding:
         """The table's columns that are used."""
         return [*self.numbers, *self.categories]
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns that :meth:`design` returns."""
+        levels = [f"{column}={level}" for column, levels in self.categories.items() for level in levels[1:]]
+        return [*self.numbers, *levels]
+
     def design(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the columns of the regression; the table has no missing values in them."""
         for column, levels in self.categories.items():
@@ -55,25 +58,28 @@ class Encoding:
                     f"{show(str(table[column][rows[0]]))} in row(s) {row_list(rows)}; known are {show(levels, 120)}."
                 )
         encoder = OneHotEncoder(
-            categories=[list(levels) for levels in self.categories.values()],
-            drop="first",
-            sparse_output=False,
-            feature_name_combiner=lambda feature, level: f"{feature}={level}",
+            categories=[list(levels) for levels in self.categories.values()], drop="first", sparse_output=False
         )
         transformer = ColumnTransformer(
-            [("numbers", "passthrough", self.numbers), ("categories", encoder, list(self.categories))],
-            verbose_feature_names_out=False,
+            [("numbers", "passthrough", self.numbers), ("categories", encoder, list(self.categories))]
         )
         texts = table[self.columns].astype(dict.fromkeys(self.categories, object))
         for column in self.categories:
             texts[column] = [str(value) for value in texts[column]]
         values = np.asarray(transformer.fit_transform(texts), dtype=np.float64)
-        names = [str(name) for name in transformer.get_feature_names_out()]
-        return pd.DataFrame(values, columns=names, index=table.index)
+        return pd.DataFrame(values, columns=self.names, index=table.index)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and dicts."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Encoding:
+        """Return what :meth:`to_json` described."""
+        return cls(
+            [str(name) for name in stored["numbers"]],
+            {str(name): [str(level) for level in levels] for name, levels in stored["categories"].items()},
+        )
 
 
 def row_list(rows: Sequence[Any]) -> str:
@@ -82,27 +88,13 @@ def row_list(rows: Sequence[Any]) -> str:
     return ", ".join(str(row) for row in rows[:10]) + more
 
 
-def pick_columns(table: pd.DataFrame, target: str | None, features: list[str] | None, exclude: list[str]) -> list[str]:
-    """Return the feature columns: those named, or all but the target and the excluded."""
-    for name in [*(features or []), *exclude, *([target] if target is not None else [])]:
-        if name not in table.columns:
-            raise InputError(f"there is no column {name!r}; the file has {show(list(table.columns), 200)}.")
-    chosen = features if features is not None else [name for name in table.columns if name != target]
-    chosen = [name for name in dict.fromkeys(chosen) if name not in exclude]
-    if target in chosen:
-        raise InputError(f"the target {target!r} is among the features too.")
-    if not chosen:
-        raise InputError("there is no feature column; name some with --features, or check the delimiter of the file.")
-    if len(chosen) > MOST_COLUMNS:
-        raise InputError(
-            f"there are {len(chosen)} feature columns, and at most {MOST_COLUMNS} can be used; name the ones that "
-            "matter with --features."
-        )
-    return chosen
-
-
 def read_numbers(series: pd.Series) -> pd.Series | None:
     """Return a column as floats, unreadable and absurdly large cells as NaN, or None where it is a column of texts."""
+    if series.dtype.kind in "mM" or isinstance(series.dtype, pd.PeriodDtype | pd.IntervalDtype):
+        raise InputError(
+            f"column {series.name!r} holds dates, durations or intervals ({series.dtype}); turn it into a number, such "
+            f"as days since a date, or leave it out with --exclude {series.name}."
+        )
     if series.dtype.kind in "iufb":
         numbers = series.astype(np.float64)
     else:
@@ -141,21 +133,4 @@ def with_numbers(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     read = {column: read_numbers(table[column]) for column in columns}
     return pd.DataFrame(
         {column: table[column] if values is None else values for column, values in read.items()}, index=table.index
-    )
-
-
-def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool) -> BoolArray:
-    """Return which rows have no missing value, or refuse them unless they are to be dropped."""
-    missing = table.isna()
-    complete = np.asarray(~missing.any(axis=1))
-    if complete.all() or drop:
-        return complete
-    rows = list(table.index[~complete])
-    column = next(name for name in table.columns if missing[name].any())
-    first = missing.index[missing[column]][0]
-    cell = original[column][first]
-    what = "nothing" if pd.isna(cell) else show(str(cell))
-    raise InputError(
-        f"{len(rows)} row(s) have missing, unreadable or infinite values: {row_list(rows)} (such as {what} in column "
-        f"{column!r} of row {first}). Fill them in, or leave these rows out with --drop-missing."
     )

@@ -8,33 +8,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from scipy.special import ndtri
+from sklearn.base import clone, is_classifier
 from sklearn.covariance import MinCovDet
 
+from robula._intervals import TAILS
+from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray
-from robula._validation import check_name
+from robula._validation import check_count, check_name
 from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.linear_model import LinearModel
 from robula.models.mean_model import MeanModel
-from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
+from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
-from robula.sklearn import RobustBayesianClassifier, RobustBayesianRegressor, RobustPoissonRegressor
+from robula.sklearn import ESTIMATORS
 from robula.sklearn.coordinates import robust_coordinates
-from robula.tables.encoding import Encoding, complete_rows, learn_encoding, pick_columns, with_numbers
+from robula.tables.encoding import Encoding
+from robula.tables.prepared_table import PreparedTable, prepare_table, require_numbers, response_of
 
-ESTIMATORS = {
-    "linear": RobustBayesianRegressor,
-    "logistic": RobustBayesianClassifier,
-    "poisson": RobustPoissonRegressor,
-}
 # Assumed shares of bad rows at which the answer is shown, beside the declared one.
 _LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3)
 # A covariance by minimum determinant needs this many rows per column.
 _ROWS_PER_COLUMN = 5
+# More than these are slips of the pen: the steps alone would take days, or the draws more than most machines' memory.
+_MOST_DRAWS, _MOST_BURN_IN, _MOST_CHAINS, _MOST_KEPT = 10**7, 10**7, 10**4, 5 * 10**7
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,17 @@ class Options:
     seed: int = 0
     sensitivity: bool = True
     sampler: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse absurd numbers before anything is done."""
+        check_count(self.draws, "--draws", 1, _MOST_DRAWS)
+        check_count(self.burn_in, "--burn-in", 0, _MOST_BURN_IN)
+        check_count(self.chains, "--chains", 1, _MOST_CHAINS)
+        if self.draws * self.chains > _MOST_KEPT:
+            raise InputError(
+                f"--draws {self.draws} in --chains {self.chains} are {self.draws * self.chains:.3g} draws; at most "
+                f"{_MOST_KEPT:.0e} are kept. Some thousands are enough for means and intervals."
+            )
 
     def for_estimator(self) -> dict[str, Any]:
         """Return the parameters of the scikit-learn estimators."""
@@ -81,6 +92,8 @@ class TableFit:
         The answer that trusts every row.
     residuals : dict of ndarray
         Prediction errors of the rows used, over their expected size.
+    facts : dict
+        What a prediction needs beside the posterior.
     """
 
     model: str
@@ -91,11 +104,11 @@ class TableFit:
     plain: GaussianPosterior | None
     residuals: dict[str, FloatArray]
     sensitivity: pd.DataFrame | None
-    noise_scale: float | None
-    classes: list[str] | None
+    facts: dict[str, Any]
     notes: list[str]
 
 
+@few_threads_for_small_data
 def fit_table(
     table: pd.DataFrame,
     *,
@@ -105,7 +118,7 @@ def fit_table(
     exclude: list[str] | None = None,
     options: Options | None = None,
 ) -> TableFit:
-    """Fit ``model`` ("linear", "logistic", "poisson" or "mean") to the columns of a table."""
+    """Fit ``model`` (a name in ``robula.models.MODELS``) to the columns of a table."""
     options = options or Options()
     check_name(model, "model", MODELS)
     if (target is None) != (model == "mean"):
@@ -114,104 +127,53 @@ def fit_table(
             if model == "mean"
             else f"the {model} model needs --target, the column to explain."
         )
-    columns = pick_columns(table, target, features, exclude or [])
-    numbers = with_numbers(table, columns if target is None else [*columns, target])
-    used = complete_rows(numbers, table, drop=options.drop_missing)
-    if used.sum() < 2:
-        raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
-    part = numbers[used]
-    encoding = learn_encoding(part, columns)
-    notes = [] if used.all() else [f"{int((~used).sum())} row(s) with missing values were left out."]
-    notes += [
-        f"{column!r} is compared with {levels[0]!r}, its commonest value."
-        for column, levels in encoding.categories.items()
-    ]
+    prepared = prepare_table(
+        table, target=target, features=features, exclude=exclude or (), drop_missing=options.drop_missing
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
-        if target is None:
-            result = _fit_means(part, encoding, used, options)
-        else:
-            result = _fit_regression(part, model, target, encoding, used, options)
+        result = _fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
     told = [str(item.message) for item in caught if issubclass(item.category, RobulaWarning)]
-    return replace(result, notes=[*notes, *result.notes, *dict.fromkeys(told)])
+    return replace(result, notes=[*prepared.notes, *result.notes, *dict.fromkeys(told)])
 
 
-def _fit_regression(
-    part: pd.DataFrame, model: str, target: str, encoding: Encoding, used: BoolArray, options: Options
-) -> TableFit:
-    design, y, classes = encoding.design(part), part[target], None
-    if model == "logistic":
-        y = _two_classes(y)
-        classes = sorted(set(y))
-    elif y.dtype.kind not in "iuf":
-        raise InputError(f"the target {target!r} is a column of texts; the {model} model needs numbers.")
-    elif model == "poisson" and (y < 0).any():
-        rows = list(part.index[y < 0])
-        raise InputError(f"the target {target!r} has negative values in row(s) {rows[:10]}; counts are at least 0.")
+def _fit_regression(prepared: PreparedTable, model: str, target: str, options: Options) -> TableFit:
     estimator = ESTIMATORS[model](**options.for_estimator())
     if options.noise_scale is not None:
-        if model != "linear":
+        if "noise_scale" not in estimator.get_params():
             raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
         estimator.set_params(noise_scale=options.noise_scale)
-    fitted = estimator.fit(design, y.to_numpy())
-    noise = getattr(fitted, "noise_scale_", None)
+    y = response_of(prepared, target, model, classes=is_classifier(estimator))
+    design = prepared.encoding.design(prepared.rows)
+    fitted: Any = estimator.fit(design, y.to_numpy())
     notes = ["Columns were standardised robustly for sampling; all figures are in the units of the file."]
-    if noise is not None and options.noise_scale is None:
-        notes.append(f"The noise scale, {noise:.4g}, was estimated robustly from the same rows and then held fixed.")
+    if isinstance(fitted.facts().get("noise_scale"), float) and options.noise_scale is None:
+        noise = f"{fitted.noise_scale_:.4g}"
+        notes.append(f"The noise scale, {noise}, was estimated robustly from the same rows and then held fixed.")
     return TableFit(
         model=model,
         target=target,
-        encoding=encoding,
+        encoding=prepared.encoding,
         posterior=fitted.posterior_,
-        used=used,
-        plain=_plain(fitted, options.noise_scale is None),
-        residuals={f"prediction error of {target}": _residuals(fitted, design, y)},
+        used=prepared.used,
+        plain=fitted.plain(design, fitted.model_.y),
+        residuals={f"prediction error of {target}": _residuals(fitted)},
         sensitivity=_regression_path(fitted, design, y, options) if options.sensitivity else None,
-        noise_scale=noise,
-        classes=classes,
+        facts=fitted.facts(),
         notes=notes,
     )
 
 
-def _two_classes(y: pd.Series) -> pd.Series:
-    """Return labels as texts, whole numbers without their decimals; refuse all but two."""
-    whole = y.dtype.kind == "f" and bool((y == y.round()).all())
-    labels = (y.astype(int) if whole else y).astype(str)
-    found = labels.value_counts()
-    if len(found) != 2:
-        rare = found.index[-1]
-        rows = list(labels.index[labels == rare])[:5]
-        raise InputError(
-            f"the target has {len(found)} different values, and the logistic model needs two"
-            + (f" ({rare!r} is in row(s) {rows})." if len(found) > 2 else ".")
-        )
-    return labels
-
-
-def _plain(fitted: Any, estimated_noise: bool) -> GaussianPosterior | None:
-    """Return the answer that trusts every row, in the user's units."""
-    model = fitted.model_
-    found = laplace(model)
-    if found is not None and isinstance(model, LinearModel) and estimated_noise and model.n_rows > model.dim:
-        # Whoever trusts every row also takes the noise from every row.
-        errors = model.y - model.predictor(found.mean)
-        noise = max(float(np.sqrt((errors**2).sum() / (model.n_rows - model.dim))), model.noise_scale)
-        found = LinearModel(model.design, model.y, noise_scale=noise, prior=model.prior).gaussian_posterior()
-    if found is None:
-        return None
-    matrix = fitted.coordinates_.matrix()
-    return GaussianPosterior(fitted.coordinates_.to_user(found.mean), matrix @ found.covariance @ matrix.T)
-
-
-def _residuals(fitted: Any, design: pd.DataFrame, y: pd.Series) -> FloatArray:
-    """Prediction errors over their expected size."""
-    if isinstance(fitted, RobustBayesianClassifier):
-        positive = np.clip(fitted.predict_proba(design)[:, 1], 1e-12, 1 - 1e-12)
-        label = np.asarray(y == fitted.classes_[1], dtype=np.float64)
-        return np.asarray((label - positive) / np.sqrt(positive * (1.0 - positive)))
-    mean = fitted.predict(design)
-    expected = np.sqrt(np.maximum(mean, 1e-12)) if isinstance(fitted, RobustPoissonRegressor) else fitted.noise_scale_
-    return np.asarray((y.to_numpy(dtype=np.float64) - mean) / expected)
+def _residuals(fitted: Any) -> FloatArray:
+    """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
+    model, theta = fitted.model_, fitted.posterior_.mean
+    moments = fitted.moments(model.predictor(theta))
+    if moments is not None:
+        mean, variance = moments
+        return np.asarray((model.y - mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    below, up_to = model.pit(theta)
+    scores: FloatArray = ndtri(np.clip(0.5 * (below + up_to), 1e-300, 1.0 - 1e-16))
+    return scores
 
 
 def _levels(declared: Any) -> list[float]:
@@ -219,11 +181,13 @@ def _levels(declared: Any) -> list[float]:
 
 
 def _path_lines(level: float, posterior: Posterior) -> list[tuple[float, str, float, float, float]]:
-    flat = posterior.flat_draws
-    low, high = np.quantile(flat, [0.025, 0.975], axis=0)
+    if posterior.settings.get("interrupted"):
+        raise KeyboardInterrupt
+    shown = quantities(posterior)
+    low, high = np.quantile(shown.flat, TAILS, axis=0)
     return [
-        (level, name, float(flat[:, index].mean()), float(low[index]), float(high[index]))
-        for index, name in enumerate(posterior.parameter_names)
+        (level, name, float(shown.flat[:, index].mean()), float(low[index]), float(high[index]))
+        for index, name in enumerate(shown.names)
     ]
 
 
@@ -244,42 +208,37 @@ def _regression_path(fitted: Any, design: pd.DataFrame, y: pd.Series, options: O
     return _path_table(lines)
 
 
-def _fit_means(part: pd.DataFrame, encoding: Encoding, used: BoolArray, options: Options) -> TableFit:
-    if encoding.categories:
-        raise InputError(
-            f"the mean model needs numbers, and {next(iter(encoding.categories))!r} is a column of texts; leave it out "
-            "with --exclude."
-        )
+def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
+    names = require_numbers(prepared.encoding)
     if options.noise_scale is not None:
         raise InputError("--noise-scale is for the linear model; the mean model has none.")
-    values = part[encoding.numbers].to_numpy(dtype=np.float64)
+    values = prepared.rows[names].to_numpy(dtype=np.float64)
     coordinates = robust_coordinates(values, intercept=True)
     scaled = coordinates.columns(values)
     covariance = _robust_covariance(scaled, options)
-    model = MeanModel(
-        pd.DataFrame(scaled, columns=encoding.numbers), covariance=covariance, prior=NormalPrior(0.0, 100.0)
-    )
+    model = MeanModel(pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, 100.0))
     sampler = options.for_sampler()
 
     def back(posterior: Posterior) -> Posterior:
         return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
 
     posterior = back(sample(model, **sampler))
+    if posterior.settings.get("interrupted"):
+        raise KeyboardInterrupt
     lines = []
     for level in _levels(options.contamination) if options.sensitivity else []:
         lines += _path_lines(level, back(sample(model, **{**sampler, "contamination": level, **_shorter(options)})))
     return TableFit(
         model="mean",
         target=None,
-        encoding=encoding,
+        encoding=prepared.encoding,
         posterior=posterior,
-        used=used,
+        used=prepared.used,
         # Whoever trusts every row also takes the covariance from every row.
         plain=GaussianPosterior(values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)) / len(values)),
         residuals={},
         sensitivity=_path_table(lines) if lines else None,
-        noise_scale=None,
-        classes=None,
+        facts={},
         notes=["The rows' covariance was estimated robustly from the same rows and then held fixed."],
     )
 

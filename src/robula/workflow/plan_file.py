@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from robula._validation import check_contamination, check_name, check_positive
 from robula.exceptions import InputError
+from robula.models import MODELS
 from robula.models.linear_model import LinearModel
 from robula.models.logistic_model import LogisticModel
 from robula.models.mean_model import MeanModel
 from robula.models.priors import NormalPrior
+from robula.result.thresholds import DISTRUSTED
 from robula.selectors.recursive import RecursiveMean
+from robula.tables.prepared_table import prepare_table, require_numbers, response_of
+from robula.tables.read_table import read_table
 from robula.target.centre_search import robust_centre
 from robula.theory.constants import Constants, mean_constants, regression_constants
 from robula.theory.corrected import bound_for
@@ -26,27 +31,24 @@ PlannedModel = MeanModel | LinearModel | LogisticModel
 def read_model(
     path: Path, kind: str, target: str | None, noise_scale: float | None, prior_variance: float, intercept: bool
 ) -> PlannedModel:
-    """Make a model of a CSV file: all columns but the target are features."""
-    import pandas as pd
-
-    check_name(kind, "model", ("mean", "linear", "logistic"))
+    """Make a model of a file: all columns but the target are features."""
+    model: Any = MODELS[check_name(kind, "model", MODELS)]
     prior = NormalPrior(0.0, check_positive(prior_variance, "prior_variance", "the prior's variance"))
-    try:
-        table = pd.read_csv(path)
-    except (OSError, ValueError, pd.errors.ParserError) as error:
-        raise InputError(f"{path} cannot be read as a CSV file: {error}") from error
+    prepared = prepare_table(read_table(path), target=None if kind == "mean" else target)
     if kind == "mean":
-        return MeanModel(table, prior=prior)
-    if target is None or target not in table.columns:
-        raise InputError(
-            f"target={target!r} is not a column of {path}; its columns are {', '.join(map(str, table.columns))}."
-        )
-    features = table.drop(columns=target)
+        return MeanModel(prepared.rows[require_numbers(prepared.encoding)], prior=prior)
+    if target is None:
+        raise InputError(f"the {kind} model needs --target, the column to explain.")
+    y = response_of(prepared, target, kind, classes=kind == "logistic")
+    options: dict[str, Any] = {"prior": prior, "intercept": intercept}
     if kind == "linear":
         if noise_scale is None:
             raise InputError("a linear model needs --noise-scale, the standard deviation of the noise.")
-        return LinearModel(features, table[target], noise_scale=noise_scale, prior=prior, intercept=intercept)
-    return LogisticModel(features, table[target], prior=prior, intercept=intercept)
+        options["noise_scale"] = noise_scale
+    made = model(prepared.encoding.design(prepared.rows), y, **options)
+    if not isinstance(made, PlannedModel):
+        raise InputError(f"the theorem needs a bound on the curvature, which the {kind} model does not have.")
+    return made
 
 
 def data_constants(model: PlannedModel, contamination: float) -> Constants:
@@ -57,7 +59,7 @@ def data_constants(model: PlannedModel, contamination: float) -> Constants:
     """
     epsilon = check_contamination(contamination)
     centre = robust_centre(model, RecursiveMean(), epsilon, "n", model.initial)
-    trusted = RecursiveMean().select_rows(model, centre.theta, epsilon).weights >= 0.5
+    trusted = RecursiveMean().select_rows(model, centre.theta, epsilon).weights >= DISTRUSTED
     prior = model.prior
     if not isinstance(prior, NormalPrior):
         raise InputError("planning needs a normal prior.")

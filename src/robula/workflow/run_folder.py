@@ -1,82 +1,75 @@
-"""A run on disk, and predictions from it: draws as netCDF, tables as CSV, a report, and JSON; nothing is pickled."""
+"""A run on disk: the posterior, tables as CSV, a report, and a manifest with the hash of each; nothing is pickled."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 from scipy.stats import rankdata
 
-from robula._types import FloatArray
-from robula._validation import show
+from robula._files import digest, sealed, unsealed, write_text
 from robula._version import __version__
 from robula.exceptions import InputError
 from robula.models import MODELS
-from robula.models.poisson_model import LARGEST_LOG_RATE, draw_counts
+from robula.models.model import unique_names
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
-from robula.result.arviz_conversion import read_draws, write_netcdf
+from robula.result.arviz_conversion import has_netcdf, write_netcdf
 from robula.result.convergence import effective_sample_sizes, r_hats
-from robula.tables.encoding import Encoding, complete_rows, with_numbers
-from robula.tables.read_table import read_table
+from robula.result.posterior import Posterior
+from robula.result.storage import read_posterior
+from robula.result.thresholds import FEWEST_DRAWS
+from robula.tables.encoding import Encoding
+from robula.tables.write_table import write_table
 from robula.workflow.fit_table import TableFit
+from robula.workflow.staged_folder import settled
 
-_FORMAT, _FORMAT_VERSION = "robula-run", 1
-_MANIFEST, _DRAWS = "run.json", "draws.nc"
-# Rows whose predictors for all draws are held at a time.
-_ROWS_AT_A_TIME = 500
+_FORMAT, _FORMAT_VERSION = "robula-run", 2
+_MANIFEST, _POSTERIOR, _NETCDF = "run.json", "posterior.npz", "draws.nc"
+_NAMES = {_MANIFEST, _POSTERIOR, _NETCDF, "summary.csv", "rows.csv", "report.html", "command.txt"}
+# The report and what a file costs beside its numbers.
+_OVERHEAD = 2**23
 
 
-@dataclass(frozen=True)
-class StoredRun:
+class StoredRun(NamedTuple):
     """What a prediction needs of a run."""
 
     model: str
-    target: str | None
     encoding: Encoding
-    draws: FloatArray
-    noise_scale: float | None
-    classes: list[str] | None
+    posterior: Posterior
+    facts: dict[str, Any]
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse, before any work, a folder that holds something else than an earlier run."""
-    if folder.is_file():
-        raise InputError(f"--out {str(folder)!r} is a file; name a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _MANIFEST).is_file():
-        raise InputError(f"--out {str(folder)!r} holds other files; name a new folder, or one of an earlier run.")
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds an earlier run and nothing else, so that it may be replaced."""
+    if not {path.name for path in folder.iterdir()} <= _NAMES:
+        return False
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
+    except (OSError, ValueError):
+        return False
 
 
-def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str, title: str) -> None:
-    """Write everything a fit leaves behind."""
-    folder.mkdir(parents=True, exist_ok=True)
+def space_needed(table: pd.DataFrame, draws: int) -> int:
+    """Bytes that a run of so many draws will take, generously."""
+    numbers = draws * (table.shape[1] + 8) + 4 * len(table)
+    return 2 * 8 * numbers + 3 * int(table.memory_usage(deep=True).sum()) + _OVERHEAD
+
+
+def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str, title: str) -> list[str]:
+    """Write everything a fit leaves behind into an empty folder, and return the notes that were written with it."""
     posterior = fit.posterior
-    write_netcdf(posterior, folder / _DRAWS)
-    summary_table(fit).to_csv(folder / "summary.csv", index=False)
-    rows_table(fit, table).to_csv(folder / "rows.csv", index=False)
-    manifest = {
-        "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
-        "robula": __version__,
-        "model": fit.model,
-        "target": fit.target,
-        "encoding": fit.encoding.to_json(),
-        "parameter_names": list(posterior.parameter_names),
-        "noise_scale": fit.noise_scale,
-        "classes": fit.classes,
-        "command": command,
-        "notes": fit.notes,
-        "settings": dict(posterior.settings),
-        "citations": list(posterior.citations),
-    }
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
+    posterior.save(folder / _POSTERIOR)
+    notes = [*fit.notes, *_write_netcdf(posterior, folder)]
+    write_table(summary_table(fit), folder / "summary.csv")
+    write_table(rows_table(fit, table), folder / "rows.csv")
+    write_text(folder / "command.txt", command + "\n")
     shown = [*fit.encoding.columns, *([fit.target] if fit.target is not None else [])]
     report(
         posterior,
@@ -87,14 +80,42 @@ def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str,
         sensitivity=fit.sensitivity,
         title=title,
         command=command,
-        notes=fit.notes,
+        notes=notes,
     )
+    manifest = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "robula": __version__,
+        "model": fit.model,
+        "target": fit.target,
+        "encoding": fit.encoding.to_json(),
+        "facts": fit.facts,
+        "command": command,
+        "notes": notes,
+        "files": {
+            path.name: {"bytes": path.stat().st_size, "sha256": digest(path.read_bytes())}
+            for path in sorted(folder.iterdir())
+        },
+    }
+    write_text(folder / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
+    return notes
+
+
+def _write_netcdf(posterior: Posterior, folder: Path) -> list[str]:
+    """Write the draws for ArviZ too where that can be done, and return a sentence where it cannot."""
+    if not has_netcdf():
+        return ["draws.nc was not written: it needs a netCDF backend, pip install 'robula[netcdf]'."]
+    if shutil.disk_usage(folder).free < 4 * posterior.draws.nbytes + _OVERHEAD:
+        # HDF5 does not survive a full disk.
+        return ["draws.nc was not written: the disk is nearly full."]
+    write_netcdf(posterior, folder / _NETCDF)
+    return []
 
 
 def summary_table(fit: TableFit) -> pd.DataFrame:
     """One line a parameter: robust, plain, and the sampler's own quality."""
     shown = quantities(fit.posterior)
-    enough = shown.draws.shape[1] >= 4
+    enough = shown.draws.shape[1] >= FEWEST_DRAWS
     sizes = effective_sample_sizes(shown.draws) if enough else np.full(len(shown.names), np.nan)
     agreement = r_hats(shown.draws) if enough else np.full(len(shown.names), np.nan)
     records = [
@@ -135,84 +156,42 @@ def _free(name: str, table: pd.DataFrame) -> str:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """Read what a prediction needs of a run written by :func:`write_run`."""
-    path = folder / _MANIFEST
-    if not path.is_file():
+    """Read what a prediction needs of a run, or refuse it where anything does not fit together."""
+    place = settled(folder)
+    if not (place / _MANIFEST).is_file():
         raise InputError(f"{str(folder)!r} is not a run of robula fit: it has no {_MANIFEST}.")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        if manifest["format"] != _FORMAT or manifest["model"] not in MODELS:
+        manifest = json.loads((place / _MANIFEST).read_text(encoding="utf-8"))
+        if manifest["format"] != _FORMAT:
             raise ValueError("another format")
-        if manifest["format_version"] > _FORMAT_VERSION:
-            raise InputError(f"{str(folder)!r} was written by a newer robula; upgrade with: pip install -U robula")
-        encoding = _encoding(manifest["encoding"])
-        noise, classes = manifest["noise_scale"], manifest["classes"]
-        draws = read_draws(folder / _DRAWS)
-        if draws.shape[-1] != len(manifest["parameter_names"]):
-            raise ValueError("draws of another model")
-        return StoredRun(manifest["model"], manifest["target"], encoding, draws, noise, classes)
+        version = manifest["format_version"]
+        if version != _FORMAT_VERSION:
+            other = "a newer" if version > _FORMAT_VERSION else "an older"
+            remedy = "upgrade with: pip install -U robula" if version > _FORMAT_VERSION else "fit again."
+            raise InputError(f"{str(folder)!r} was written by {other} robula (format {version}); {remedy}")
+        manifest = unsealed(manifest)
+        posterior = _posterior(place, manifest["files"][_POSTERIOR])
+        encoding = Encoding.from_json(manifest["encoding"])
+        if manifest["model"] not in MODELS:
+            raise ValueError(f"there is no model {manifest['model']!r}")
+        expected = unique_names(["intercept", *encoding.names])
+        if manifest["model"] != "mean" and posterior.parameter_names[: len(expected)] != expected:
+            raise ValueError("the draws are of other columns")
+        return StoredRun(manifest["model"], encoding, posterior, manifest["facts"])
     except InputError:
         raise
-    except Exception as error:  # damaged JSON or netCDF can fail anywhere
-        raise InputError(f"{str(folder)!r} is damaged ({type(error).__name__}); fit again.") from error
+    except Exception as error:  # damaged JSON can fail anywhere
+        why = str(error) if isinstance(error, ValueError) else type(error).__name__
+        raise InputError(
+            f"{str(folder)!r} is damaged, or was being replaced while it was read ({why}); try again, else fit again."
+        ) from error
 
 
-def _encoding(stored: Mapping[str, Any]) -> Encoding:
-    return Encoding(
-        [str(name) for name in stored["numbers"]],
-        {str(name): [str(level) for level in levels] for name, levels in stored["categories"].items()},
-    )
-
-
-def predict_file(folder: Path, path: Path, *, drop_missing: bool = False) -> pd.DataFrame:
-    """Return one line a row of the file: its number, the prediction and a 95 % interval.
-
-    linear: predictive mean, deviation and interval of a new response. poisson: the same of a new count. logistic: the
-    probability of the second class, averaged over the draws, its interval over the draws, and the likelier class.
-    """
-    run = read_run(folder)
-    if run.model == "mean":
-        raise InputError("a mean model has nothing to predict; its draws and row weights are in the folder.")
-    table = read_table(path)
-    lost = [column for column in run.encoding.columns if column not in table.columns]
-    if lost:
-        raise InputError(f"{path.name} has no column {lost[0]!r}; the fit used {show(run.encoding.columns, 200)}.")
-    numbers = with_numbers(table, run.encoding.columns)
-    for column in run.encoding.numbers:
-        if numbers[column].dtype.kind != "f":
-            raise InputError(
-                f"column {column!r} was a column of numbers in the fit, and is one of texts in {path.name}."
-            )
-    used = complete_rows(numbers, table, drop=drop_missing)
-    if not used.any():
-        raise InputError(f"no row of {path.name} is without missing values.")
-    part = numbers[used]
-    design = np.column_stack([np.ones(len(part)), run.encoding.design(part).to_numpy()])
-    chunks = [
-        _predict(run, design[first : first + _ROWS_AT_A_TIME]) for first in range(0, len(design), _ROWS_AT_A_TIME)
-    ]
-    result = pd.concat(chunks, ignore_index=True)
-    result.insert(0, "row", part.index)
-    return result
-
-
-def _predict(run: StoredRun, design: FloatArray) -> pd.DataFrame:
-    eta = design @ run.draws.reshape(-1, run.draws.shape[-1]).T
-    if run.model == "linear":
-        mean = eta.mean(axis=1)
-        deviation = np.sqrt(eta.var(axis=1) + (run.noise_scale or 0.0) ** 2)
-        return pd.DataFrame(
-            {"prediction": mean, "sd": deviation, "low": mean - 1.96 * deviation, "high": mean + 1.96 * deviation}
-        )
-    if run.model == "poisson":
-        rate = np.exp(np.minimum(eta, LARGEST_LOG_RATE))
-        # One new count a draw, the same for the same rows: a fixed seed.
-        counts = draw_counts(rate, np.random.default_rng(0))
-        low, high = np.quantile(counts, [0.025, 0.975], axis=1)
-        mean = rate.mean(axis=1)
-        return pd.DataFrame({"prediction": mean, "sd": np.sqrt(mean + rate.var(axis=1)), "low": low, "high": high})
-    probability = expit(eta)
-    low, high = np.quantile(probability, [0.025, 0.975], axis=1)
-    mean = probability.mean(axis=1)
-    labels = np.asarray(run.classes, dtype=object)[(mean > 0.5).astype(int)]
-    return pd.DataFrame({"prediction": labels, "probability": mean, "low": low, "high": high})
+def _posterior(place: Path, facts: dict[str, Any]) -> Posterior:
+    path = place / _POSTERIOR
+    if path.stat().st_size != facts["bytes"]:
+        raise ValueError(f"{_POSTERIOR} has another size")
+    data = path.read_bytes()
+    if digest(data) != facts["sha256"]:
+        raise ValueError(f"{_POSTERIOR} has another hash")
+    return read_posterior(io.BytesIO(data), str(path))

@@ -1,0 +1,68 @@
+"""Files that are whole or absent, and JSON that says whether it was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+_SEAL = "sha256"
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place, flushed to disk, when the block ends without an error."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private; the result is an ordinary file
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def digest(data: bytes | memoryview) -> str:
+    """SHA-256 as hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content with its own hash, to be stored as JSON."""
+    return {**content, _SEAL: _seal(content)}
+
+
+def unsealed(stored: Any) -> dict[str, Any]:
+    """Return the content of what :func:`sealed` made; ValueError where it was changed since."""
+    if not isinstance(stored, dict) or _SEAL not in stored:
+        raise ValueError("no hash")
+    content = {name: value for name, value in stored.items() if name != _SEAL}
+    if stored[_SEAL] != _seal(content):
+        raise ValueError("changed after it was written")
+    return content
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    return digest(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _umask() -> int:
+    """Return the process's file mode mask, which can only be read by setting it."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,77 @@
+"""Any generalized linear model as a scikit-learn regressor: predictions come from the law of its rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from robula._intervals import TAILS
+from robula._types import ArrayInput, FloatArray
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+
+
+class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
+    """Regression on a model of :mod:`robula.models` whose posterior is that of the good rows.
+
+    A subclass names the model; it writes :meth:`moments` where mean and variance of a response are known formulas.
+
+    Parameters
+    ----------
+    contamination : float or "estimate", default=0.1
+        Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
+    fit_intercept : bool, default=True
+    prior_scale : float, default=2.5
+        Prior standard deviation of every coefficient, per robust standard deviation of the column.
+    prior : NormalPrior, optional
+        Instead of ``prior_scale``: a prior in the units of X, intercept first.
+    standardize : bool, default=True
+        Sample in robustly standardised columns. Results are in the units of X in any case.
+    selector, kernel : str or object, optional
+        As in :func:`robula.sample`; None is its default.
+    draws, burn_in, chains : int
+        As in :func:`robula.sample`.
+    random_state : int, RandomState or None, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (p,)
+    intercept_ : float
+    posterior_ : Posterior
+        Draws in the units of X, intercept first.
+    row_weights_, outlier_mask_ : ndarray, shape (n,)
+        How much each training row counted; rows with a weight below one half.
+    model_ : GeneralizedLinearModel
+        The model in the units of X: ``posterior_`` is its posterior.
+    n_features_in_, feature_names_in_
+    """
+
+    def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
+        """Sample the posterior of the coefficients given X (n, p) and y (n,)."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        self._fit(X, np.asarray(y, dtype=np.float64))
+        return self
+
+    def predict(self, X: ArrayInput, return_std: bool = False) -> Any:
+        """Return the predictive mean (m,), and the standard deviation of a new response if asked for."""
+        mean, deviation = self._over_draws(X, self._mean_and_deviation)
+        return (mean, deviation) if return_std else mean
+
+    def _mean_and_deviation(self, eta: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Of new responses, from linear predictors (rows, draws)."""
+        moments = self.moments(eta)
+        if moments is None:
+            responses = self._responses(eta, rng)
+            return responses.mean(axis=1), responses.std(axis=1)
+        mean, variance = moments
+        return mean.mean(axis=1), np.sqrt(variance.mean(axis=1) + mean.var(axis=1))
+
+    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
+        low, high = np.quantile(self._responses(eta, rng), TAILS, axis=1)
+        return Predictive(*self._mean_and_deviation(eta, rng), low, high)
+
+    def _responses(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One new response a draw, from the law of the rows."""
+        return self.model_._row_simulation(eta.ravel(), rng).reshape(eta.shape)
