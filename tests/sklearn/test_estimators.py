@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from robula.sklearn.noise_scale import robust_noise_scale
 from scipy.stats import bernoulli, norm, poisson
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
