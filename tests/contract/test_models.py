@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import robula
-from tests.helpers import small_models
+from tests.helpers import registered_models, small_models
 
-MODELS = small_models()
+MODELS = {**small_models(), **registered_models()}
 
 
 @pytest.fixture(params=list(MODELS))
@@ -52,11 +52,15 @@ def test_curvature_bound_dominates_everywhere(model, rng):
     weights = rng.uniform(size=model.n_rows)
     bound = model.curvature_bound(weights)
     if bound is None:
-        assert type(model).__name__ in {"PoissonModel", "JaxModel", "UnknownScaleLinearModel"}
         return
     for _ in range(20):
         theta = 3.0 * rng.standard_normal(model.dim)
         assert np.linalg.eigvalsh(bound - model.curvature(theta, weights))[0] > -1e-9
+
+
+@pytest.mark.parametrize("name", ["mean", "linear", "logistic"])
+def test_models_that_have_a_curvature_bound_say_it(name):
+    assert MODELS[name].curvature_bound(np.ones(40)) is not None
 
 
 def test_a_batch_of_chains_equals_the_chains_one_by_one(model, rng):

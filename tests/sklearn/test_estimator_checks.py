@@ -25,6 +25,7 @@ class PoissonOnRoundedResponses(RobustPoissonRegressor):
     [
         RobustBayesianRegressor(**SHORT),
         RobustBayesianClassifier(**SHORT),
+        # Rounded normal numbers are not spread like counts, and a rule that knows the law distrusts them.
         PoissonOnRoundedResponses(contamination=0.0, **SHORT),
     ]
 )

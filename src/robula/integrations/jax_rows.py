@@ -8,7 +8,6 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from robula._types import FloatArray
 from robula.exceptions import InputError
@@ -23,6 +22,7 @@ from robula.integrations.jax_support import (
     x64,
 )
 from robula.models.model import Model, unique_names
+from robula.models.posterior_mode import weighted_mode
 
 #: Unconstrained parameters by name, or constrained variables by name.
 Values = Mapping[str, Any]
@@ -210,20 +210,8 @@ def trimmed_start(model: Model, start: FloatArray) -> FloatArray:
         if (best == kept).all():
             break
         kept = best
-        moved = _mode(model, kept.astype(np.float64), theta)
-        if moved is None:
-            return start
-        theta = moved
+        theta = weighted_mode(model, kept.astype(np.float64), theta, dense=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not (np.isfinite(theta).all() and np.isfinite(model.gradients(theta)).all()):
+                return start
     return theta
-
-
-def _mode(model: Model, weights: FloatArray, start: FloatArray) -> FloatArray | None:
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        value = weights @ model.log_likelihood(theta) + model.prior.log_density(theta)
-        gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
-        return (-float(value), -gradient) if np.isfinite(value) else (1e300, np.zeros_like(theta))
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x)
-        good = np.isfinite(found).all() and np.isfinite(model.gradients(found)).all()
-    return found if good else None

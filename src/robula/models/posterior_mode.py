@@ -1,52 +1,151 @@
-"""Modes of the posterior: every row with its own weight, or all rows alike with the normal approximation there."""
+"""The one mode finder: Newton's method on a weighted log posterior, or L-BFGS where a Hessian cannot be afforded."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
 
 from robula._types import FloatArray
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 
-_HALVINGS = 20
-
+_HALVINGS = 12
+# A squared Newton decrement is the squared distance to the mode in posterior widths. At this one, the step that is
+# still made ends at about 1e-10 widths; and below this share of the log density its changes are rounding.
+_ARRIVED, _ROUNDING = 1e-10, 1e-13
+_LIMITED_MEMORY_STEPS = 200
 _PLAIN_STEPS = 100
 
 
-def weighted_mode(model: Model, weights: FloatArray, start: FloatArray, steps: int = 25) -> FloatArray:
-    """Newton's method with step halving on sum_i w_i log p(row i | theta) + log prior.
+def weighted_mode(
+    model: Model, weights: FloatArray, start: FloatArray, steps: int = 25, dense: bool | None = None
+) -> FloatArray:
+    """Mode of sum_i w_i log p(row i | theta) + log prior, uphill from a start.
+
+    Newton's method with step halving. Where the curvature is not positive definite its expected value, the Fisher
+    information, takes its place (Fisher scoring), and for a model without a law the sizes of its eigenvalues.
 
     Parameters
     ----------
     weights : ndarray, shape (n,)
+        At least 0. A row of weight 0 has no say, even where its log-likelihood is -inf.
     start : ndarray, shape (d,)
     steps : int
         At most so many Newton steps; one is exact where the log posterior is quadratic.
+    dense : bool, optional
+        Whether to form (d, d) matrices; if not, gradients only are used (L-BFGS). None asks the model.
 
     Returns
     -------
     ndarray, shape (d,)
+        Where the steps end: the start itself if nothing lies uphill of it.
     """
+    kept = np.asarray(weights) > 0
+
+    def log_density(theta: FloatArray) -> float:
+        return float(weights[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
+
+    def gradient(theta: FloatArray) -> FloatArray:
+        total: FloatArray = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
+        return total
+
+    if not (model.dense_curvature if dense is None else dense):
+        return limited_memory_mode(log_density, gradient, start)
+
+    def expected(theta: FloatArray) -> FloatArray:
+        assert isinstance(model, ModelWithLaw)
+        return model.information(theta, weights) + model.prior.precision(theta)
+
+    return newton_mode(
+        log_density,
+        gradient,
+        lambda theta: weighted_precision(model, weights, theta),
+        start,
+        steps,
+        expected if isinstance(model, ModelWithLaw) else None,
+    )
+
+
+def newton_mode(
+    log_density: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray], FloatArray],
+    precision: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    steps: int,
+    expected_precision: Callable[[FloatArray], FloatArray] | None = None,
+) -> FloatArray:
+    """Newton's method on any log density, given its gradient (d,) and negative Hessian (d, d); see weighted_mode."""
     theta = np.array(start, dtype=np.float64)
-    value = _log_posterior(model, weights, theta)
-    for _ in range(steps):
-        gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
-        direction = np.linalg.solve(weighted_precision(model, weights, theta), gradient)
-        # Half the squared Newton decrement is the gain a quadratic would give.
-        gain = float(gradient @ direction)
-        factor = 1.0
-        for _ in range(_HALVINGS):
-            candidate = theta + factor * direction
-            with np.errstate(over="ignore", invalid="ignore"):
-                risen = _log_posterior(model, weights, candidate)
-            if risen >= value:
-                theta, value = candidate, risen
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = log_density(theta)
+        for _ in range(steps):
+            slope = gradient(theta)
+            direction = _uphill(slope, theta, precision, expected_precision)
+            gain = float(slope @ direction)
+            arrived = not gain > max(_ARRIVED, _ROUNDING * abs(value))
+            for halving in range(1 if arrived else _HALVINGS):
+                candidate = theta + 0.5**halving * direction
+                risen = log_density(candidate)
+                # Also where the start has no density at all.
+                if risen >= value - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
+                    theta, value = candidate, risen
+                    break
+            else:
                 break
-            factor *= 0.5
-        if not gain > 1e-10:
-            break
+            if arrived:
+                break
     return theta
+
+
+def limited_memory_mode(
+    log_density: Callable[[FloatArray], float], gradient: Callable[[FloatArray], FloatArray], start: FloatArray
+) -> FloatArray:
+    """L-BFGS on any log density, by its gradients alone: for models whose Hessian is too large."""
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        value = log_density(theta)
+        return (-value, -gradient(theta)) if np.isfinite(value) else (1e300, np.zeros_like(theta))
+
+    options = {"maxiter": _LIMITED_MEMORY_STEPS}
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x, dtype=np.float64)
+
+
+def _uphill(
+    slope: FloatArray,
+    theta: FloatArray,
+    precision: Callable[[FloatArray], FloatArray],
+    expected_precision: Callable[[FloatArray], FloatArray] | None,
+) -> FloatArray:
+    """Newton's step where the precision is positive definite, else Fisher's, else that of the eigenvalues' sizes."""
+    matrix = precision(theta)
+    if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):
+        return np.zeros_like(slope)
+    if _is_positive(matrix):
+        return np.asarray(np.linalg.solve(matrix, slope), dtype=np.float64)
+    expected = None if expected_precision is None else expected_precision(theta)
+    if expected is not None and np.isfinite(expected).all() and _is_positive(expected):
+        return np.asarray(np.linalg.solve(expected, slope), dtype=np.float64)
+    values, vectors = np.linalg.eigh(matrix)
+    sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
+    step: FloatArray = vectors @ ((vectors.T @ slope) / sizes)
+    return step
+
+
+def _is_positive(matrix: FloatArray) -> bool:
+    """Whether a symmetric matrix is positive definite, in columns of comparable units."""
+    if not (np.diag(matrix) > 0).all():
+        return False
+    lengths = np.sqrt(np.diag(matrix))
+    try:
+        np.linalg.cholesky(matrix / lengths / lengths[:, None])
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> FloatArray:
@@ -66,56 +165,21 @@ def inverse_factor(precision: FloatArray) -> FloatArray:
     return factor
 
 
-def _log_posterior(model: Model, weights: FloatArray, theta: FloatArray) -> float:
-    kept = weights > 0
-    return float(weights[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
-
-
 def laplace(model: Model) -> GaussianPosterior | None:
     """Normal approximation of the posterior of all rows; exact for linear regression and means.
 
-    No chain: bad rows of high leverage own the curvature, and a plain chain on them may never arrive. Damped Newton
-    steps from the model's start; None where they find no mode.
+    No chain: bad rows of high leverage own the curvature, and a plain chain on them may never arrive. None where
+    Newton's method finds no mode.
     """
-    theta = np.array(model.initial, dtype=np.float64)
     weights = np.ones(model.n_rows)
-    value = _plain_log_posterior(model, theta)
+    theta = weighted_mode(model, weights, model.initial, _PLAIN_STEPS, dense=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(_PLAIN_STEPS):
-            gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
-            precision = model.curvature(theta, weights) + model.prior.precision(theta)
-            step = _newton_step(precision, gradient)
-            if step is None:
-                return None
-            decrement = float(gradient @ step)
-            if decrement < 1e-10 * model.dim:
-                return _at(theta, precision)
-            size = 1.0
-            while size > 1e-10:
-                candidate = _plain_log_posterior(model, theta + size * step)
-                if candidate > value:
-                    break
-                size /= 2.0
-            else:
-                return None if decrement > 1e-4 else _at(theta, precision)
-            theta, value = theta + size * step, candidate
-    return None
-
-
-def _at(theta: FloatArray, precision: FloatArray) -> GaussianPosterior | None:
-    values, vectors = np.linalg.eigh(precision)
-    return GaussianPosterior(theta, (vectors / values) @ vectors.T) if values[0] > 0 else None
-
-
-def _plain_log_posterior(model: Model, theta: FloatArray) -> float:
-    return float(model.log_likelihood(theta).sum() + model.prior.log_density(theta))
-
-
-def _newton_step(precision: FloatArray, gradient: FloatArray) -> FloatArray | None:
-    """Solve with the eigenvalues' sizes, so that the step goes uphill where the posterior is not concave."""
-    if not (np.isfinite(precision).all() and np.isfinite(gradient).all()):
+        gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
+        precision = model.curvature(theta, weights) + model.prior.precision(theta)
+    if not (np.isfinite(gradient).all() and np.isfinite(precision).all() and _is_positive(precision)):
         return None
     values, vectors = np.linalg.eigh(precision)
-    sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
-    step: FloatArray = vectors @ ((vectors.T @ gradient) / sizes)
-    return step
+    if not values[0] > 0:
+        return None
+    covariance: FloatArray = (vectors / values) @ vectors.T
+    return GaussianPosterior(theta, covariance) if gradient @ covariance @ gradient < 1e-4 else None
