@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import robula
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.result.arviz_conversion import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes
 
 #: The recommended way to run: which rows, how many they stand for, and how long a selection is kept.
 SELECTOR = "excess"

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import robula
-from robula.target.drift import RobustDrift
-from robula.target.robust_gradient import robust_gradient
+from robula.target.robust_target import RobustTarget
+from robula.target.selection_refresh import Schedule
 
 ROWS, INPUTS, WIDTH = 2000, 12, 64
 CHUNKS = (50, 500, 2000)
@@ -79,11 +79,10 @@ def one_chunk_size(chunk_size: int) -> dict[str, float]:
     rngs = [np.random.default_rng(0)]
 
     def step_of(selector: Any) -> Callable[[], object]:
-        kept = robust_gradient(model, selector, 0.1, refresh_every=10**9, width=1.0, burn_in=0)
-        drift = RobustDrift(model, kept, "weights", 0.1, 1e6)
-        state = kernel.init(rngs, theta[None])
-        drift(theta[None])
-        return lambda: kernel.step(rngs, state, drift, 1e-6)
+        target = RobustTarget(model, selector, 0.1, "weights", Schedule(10**9, width=1.0, burn_in=0), 1e6)
+        state = kernel.init(rngs, theta[None], target)
+        target.drift(theta[None])
+        return lambda: kernel.step(rngs, state, target, 1e-6)
 
     trimmed = robula.selectors.TrimmedLikelihood()
     found["step, selection kept"] = seconds(step_of(trimmed))

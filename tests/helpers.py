@@ -6,6 +6,24 @@ import numpy as np
 
 import robula
 
+
+class FunctionTarget:
+    """A kernel's target from a drift and, optionally, a log density, both of positions (c, d)."""
+
+    gaussian = None
+
+    def __init__(self, drift, log_density=None) -> None:
+        self.drift, self._log_density = drift, log_density
+
+    def log_density_and_drift(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._log_density(theta), self.drift(theta)
+
+
+def normal_target(precision: float) -> FunctionTarget:
+    """N(0, I / precision)."""
+    return FunctionTarget(lambda theta: -precision * theta, lambda theta: -0.5 * precision * (theta**2).sum(axis=1))
+
+
 #: The paper's Algorithm 1, as keywords of robula.sample.
 PAPER = {"selector": "recursive", "kernel": "ula", "likelihood_rows": "n", "refresh_every": 1}
 

@@ -11,7 +11,7 @@ import numpy as np
 import robula
 from benchmarks.speed.timing import Row
 from robula.selectors import SELECTORS
-from robula.target import robust_gradient
+from robula.target import selection_refresh
 
 CONTAMINATION = 0.2
 #: Chains and draws with a new selection at every step; the spectral filter takes 30 times as long as the others.
@@ -33,9 +33,9 @@ def reach_rows(quick: bool) -> Iterator[Row]:
     """What the reach of ``refresh_every="auto"`` does to cost and spread, with the paper's estimator."""
     problem = robula.simulate.linear_regression(n_clean=1000, dim=20, contamination=CONTAMINATION, seed=1)
     section = '2. Reach of refresh_every="auto", recursive, d = 20, epsilon = 0.2'
-    usual = robust_gradient.REACH
+    usual = selection_refresh.REACH
     for reach in (1.0, 2.0, 4.0):
-        robust_gradient.REACH = reach
+        selection_refresh.REACH = reach
         draws = 300 if quick else 3000
         posterior, gap = _run(problem, "recursive", "auto", draws if reach < 3 else 10 * draws, 8)
         case = f"reach {reach:g} widths"
@@ -45,7 +45,7 @@ def reach_rows(quick: bool) -> Iterator[Row]:
         yield Row(section, case, "its Monte Carlo error, widths", gap.bias_mcse)
         yield Row(section, case, "spread", gap.spread)
         yield Row(section, case, "its Monte Carlo error", gap.spread_mcse)
-    robust_gradient.REACH = usual
+    selection_refresh.REACH = usual
 
 
 def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: bool) -> Iterator[Row]:

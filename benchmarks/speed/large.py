@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -62,10 +63,11 @@ def measure(folder: Path, rows: int) -> dict[str, float]:
     for _ in range(ROUNDS):
         for name, gradient in gradients.items():
             rngs = [np.random.default_rng(chain) for chain in range(CHAINS)]
-            state = ULA().init(rngs, origin)
+            target = SimpleNamespace(drift=lambda theta, g=gradient: rows * g(theta) - theta)
+            state = ULA().init(rngs, origin, target)
             began = time.process_time()
             for _ in range(STEPS // ROUNDS):
-                state, _ = ULA().step(rngs, state, lambda theta, g=gradient: rows * g(theta) - theta, 1.0 / rows)
+                state, _ = ULA().step(rngs, state, target, 1.0 / rows)
             seconds[name] += time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 2**30
     return {**seconds, "refresh": refresh, "peak GiB": peak}

@@ -12,7 +12,7 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.result.arviz_conversion import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes
 
 CONTAMINATION, CHAINS = 0.2, 4
 

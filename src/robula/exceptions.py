@@ -85,8 +85,16 @@ class StepSizeWarning(RobulaWarning):
     """The step size is beyond what the curvature of the trusted rows allows."""
 
 
+class ConvergenceWarning(RobulaWarning):
+    """The chains of a run do not agree, or hold too few effective draws."""
+
+
 class GuardWarning(RobulaWarning):
     """The drift guard was still at work after burn-in, so the draws are biased."""
+
+
+class RepeatWarning(RobulaWarning):
+    """A run is repeated by another version of robula."""
 
 
 class InterruptedWarning(RobulaWarning):

@@ -11,7 +11,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.result.arviz_conversion import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.tables.arrays import as_vector
 

@@ -88,6 +88,31 @@ def test_a_bias_out_of_reach_is_announced():
         run(kernel="ula", draws=5, chains=2, step_size=robula.StepFor(bias=1e-5))
 
 
+@pytest.mark.parametrize(("model", "kernel"), [(LINEAR, "exact"), (LOGISTIC, "hmc")])
+def test_exact_and_adjusted_draws_have_no_step_bias(model, kernel):
+    posterior = run(model, kernel=kernel)
+    bias = robula.step_bias(model, posterior)
+    assert (bias.shift, bias.spread, bias.total) == (0.0, 1.0, 0.0)
+    assert "no step size bias" in bias.text
+    with pytest.raises(robula.exceptions.InputError, match="has none"):
+        run(model, kernel=kernel, step_size=robula.StepFor(bias=0.1))
+
+
+def test_an_estimated_contamination_is_the_runs_own():
+    """The rows are selected with what was declared, the drift with what was found, as in the run."""
+    problem = robula.simulate.linear_regression(200, 3, 0.1, seed=3)
+    posterior = robula.sample(problem.model, contamination="estimate", kernel="ula", likelihood_rows="clean", draws=200)
+    bias = robula.step_bias(problem.model, posterior, steps=300)
+    explicit = robula.sample(
+        problem.model,
+        contamination=posterior.settings["contamination_budget"],
+        kernel="ula",
+        likelihood_rows="clean",
+        draws=200,
+    )
+    assert robula.step_bias(problem.model, explicit, steps=300) != bias
+
+
 def test_a_diverging_pair_is_called_unstable():
     whole = np.zeros((2, 10, 3))
     whole[0, 5] = np.inf
@@ -102,7 +127,7 @@ def test_refusals():
     posterior = run(draws=5)
     with pytest.raises(robula.exceptions.InputError, match="in this order"):
         robula.step_bias(posterior, LINEAR)
-    with pytest.raises(robula.exceptions.InputError, match="in this order"):
+    with pytest.raises(robula.exceptions.InputError, match="60 rows against 200"):
         robula.step_bias(LOGISTIC, posterior)
     with pytest.raises(robula.exceptions.InputError, match="steps"):
         robula.step_bias(LINEAR, posterior, steps=1)

@@ -10,6 +10,7 @@ import pytest
 
 import robula
 from robula.run.collector import HalfRowWeights
+from robula.target.robust_target import Chosen
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 3))
@@ -87,15 +88,19 @@ def test_shared_selections_are_said_to_be_shared():
     assert "share their selections" in diagnosis.text
 
 
+def chosen(number: int, selection: robula.selectors.Selection) -> Chosen:
+    return Chosen(number, (selection,), np.ones((1, 1)), lambda theta: theta)
+
+
 def test_halves_are_averaged_over_the_draws_that_used_them():
     first = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 0.0])),), 1)
     second = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 1.0])),), 1)
     halves = HalfRowWeights(2, draws=4)
-    for draw, selection in enumerate([first, first, first, second]):
-        halves.add((selection,) if draw in (0, 3) else halves._pending, draw)
+    for draw, (number, selection) in enumerate([(1, first), (1, first), (1, first), (2, second)]):
+        halves.add(chosen(number, selection), draw)
     np.testing.assert_allclose(halves.result(), [[[1.0, 0.0], [1.0, 0.5]]])
     interrupted = HalfRowWeights(2, draws=4)
-    interrupted.add((second,), 0)
+    interrupted.add(chosen(1, second), 0)
     np.testing.assert_allclose(interrupted.result(), [[[1.0, 1.0], [1.0, 1.0]]])
 
 

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.target.drift import RobustDrift
 from robula.target.frozen_gradient import frozen_mean
-from robula.target.robust_gradient import robust_gradient
 from tests.helpers import PAPER
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=3)
@@ -139,18 +137,6 @@ def test_frozen_selection_uses_the_anchor_rows():
     )
 
 
-@pytest.mark.parametrize("rule", ["n", "clean", "weights"])
-def test_likelihood_rows_scale_the_drift(rule):
-    """The drift is rows x robust mean + prior, exactly, with the number of rows that the rule says."""
-    gradient = robust_gradient(MODEL, robula.RecursiveMean(), 0.1, 1, width=1.0, burn_in=0)
-    theta = np.full((1, 4), 0.2)
-    drift = RobustDrift(MODEL, gradient, rule, 0.1, None)(theta)
-    selection = robula.RecursiveMean().select_rows(MODEL, theta[0], 0.1)
-    rows = {"n": MODEL.n_rows, "clean": 0.9 * MODEL.n_rows, "weights": selection.weights.sum()}[rule]
-    expected = rows * selection.mean(MODEL.gradients(theta[0])) + MODEL.prior.gradient(theta[0])
-    np.testing.assert_allclose(drift[0], expected, rtol=1e-9)
-
-
 def test_given_start_and_start_variance():
     start = np.arange(8.0).reshape(2, 4)
     first = run(start=start, burn_in=0, draws=1, step_size=1e-12)
@@ -190,12 +176,12 @@ def test_unstable_step_sizes_are_announced():
 
 def test_interrupt_returns_what_was_drawn():
     class Stops(robula.kernels.ULA):
-        def step(self, rngs, state, drift, step_size):
+        def step(self, rngs, state, target, step_size):
             nonlocal steps
             steps += 1
             if steps > 15:
                 raise KeyboardInterrupt
-            return super().step(rngs, state, drift, step_size)
+            return super().step(rngs, state, target, step_size)
 
     steps = 0
     with pytest.warns(robula.exceptions.InterruptedWarning, match="5 of 30 draws"):
@@ -243,12 +229,19 @@ def test_poisson_survives_a_far_start():
     errors = [np.linalg.norm(run.mean - [0.5, *truth]) for run in (posterior, plain)]
     assert errors[0] < 0.5 * errors[1]
     assert posterior.row_weights[:20].mean() < 0.1
+    langevin = {
+        "contamination": 0.1,
+        "draws": 5,
+        "burn_in": 0,
+        "start": np.full(4, 10.0),
+        "kernel": "preconditioned_lm",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
-        early = robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
+        early = robula.sample(model, seed=1, **langevin)
     assert early.stats["guarded"].all()
     with pytest.warns(robula.exceptions.GuardWarning, match="smaller step_size"):
-        robula.sample(model, contamination=0.1, draws=5, burn_in=0, start=np.full(4, 10.0), seed=1)
+        robula.sample(model, seed=1, **langevin)
 
 
 def test_user_defined_selector_and_kernel_plug_in():

@@ -19,7 +19,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import robula
 from robula.models import PoissonModel
 from robula.sklearn import RobustBayesianClassifier, RobustBayesianRegressor, RobustPoissonRegressor
-from robula.sklearn.noise_scale import robust_noise_scale
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
@@ -74,21 +73,6 @@ def test_predictive_intervals_cover():
     new_X, new_y = regression(n=2000, seed=9)
     mean, deviation = fitted.predict(new_X, return_std=True)
     assert 0.90 < np.mean(np.abs(new_y - mean) < 1.96 * deviation) < 0.99
-
-
-@pytest.mark.parametrize("contamination", [0.0, 0.1, 0.3])
-def test_noise_scale_survives_leverage_and_sentinels(contamination):
-    rng = np.random.default_rng(3)
-    design = np.column_stack([np.ones(400), rng.normal(size=(400, 4))])
-    y = design @ [1.0, 2.0, 3.0, 0.0, 0.0] + 0.5 * rng.normal(size=400)
-    bad = int(contamination * 400)
-    y[:bad] = -999.0
-    design[: bad // 2, 1] = 50.0
-    assert abs(robust_noise_scale(design, y, contamination) / 0.5 - 1.0) < 0.15
-
-
-def test_noise_scale_of_few_rows_is_the_responses():
-    assert robust_noise_scale(np.eye(5), np.array([0.0, 1.0, 2.0, 3.0, 4.0]), 0.1) == pytest.approx(1.4826, abs=1e-4)
 
 
 def test_frames_in_names_out():

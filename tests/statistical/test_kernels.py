@@ -7,6 +7,7 @@ import pytest
 from benchmarks.calibration import MODELS, p_values, ranks
 
 import robula
+from robula.result.convergence import effective_sample_sizes
 from robula.target.centre_search import robust_centre
 
 
@@ -76,11 +77,67 @@ def test_poisson_far_start_under_preconditioning():
     np.testing.assert_allclose(np.diag(far.covariance), np.diag(near.covariance), rtol=0.3)
 
 
-@pytest.mark.parametrize("kernel", ["preconditioned_lm", "preconditioned_baoab"])
-@pytest.mark.parametrize("name", list(MODELS))
-def test_simulation_based_calibration_of_the_preconditioned_kernels(name, kernel):
+@pytest.mark.parametrize(
+    ("name", "kernel"),
+    [
+        *((name, kernel) for name in MODELS for kernel in ("preconditioned_lm", "preconditioned_baoab")),
+        ("logistic", "hmc"),
+        ("linear", "exact"),
+    ],
+)
+def test_simulation_based_calibration(name, kernel):
     """A correct sampler fails a test of three parameters with probability 3e-4; the seeds are fixed."""
     assert p_values(ranks(name, kernel, 80)).min() > 1e-4
+
+
+def test_exact_draws_are_those_of_the_weighted_posterior_in_any_units():
+    problem = robula.simulate.linear_regression(n_clean=300, dim=5, contamination=0.1, seed=4)
+    scales = np.array([1e-4, 1.0, 1e4, 3.0, 0.1])
+    model = robula.LinearModel(problem.model.design * scales, problem.model.y + 1e3, noise_scale=1.0, intercept=True)
+    posterior = robula.sample(model, contamination=0.1, kernel="exact", draws=2000, seed=1)
+    exact = model.gaussian_posterior(posterior.row_weights)
+    white = np.linalg.solve(np.linalg.cholesky(exact.covariance), (posterior.flat_draws - exact.mean).T)
+    assert np.abs(white.mean(axis=1)).max() < 5 / np.sqrt(white.shape[1])
+    # Entries of the sample covariance of 8,000 independent standard normals: at most sqrt(2 / N) each.
+    assert np.abs(np.cov(white) - np.eye(6)).max() < 5 * np.sqrt(2 / white.shape[1])
+    assert posterior.summary()["ess_bulk"].min() > 6000
+    # Negative control: the posterior of all rows is another one.
+    plain = model.gaussian_posterior()
+    assert np.abs(np.linalg.solve(np.linalg.cholesky(exact.covariance), plain.mean - exact.mean)).max() > 1.0
+
+
+def skewed_logistic() -> tuple[robula.LogisticModel, np.ndarray]:
+    """Few rows and a wide prior: a posterior that is far from normal."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((25, 2))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(25) > 0).astype(int)
+    return robula.LogisticModel(X, y, prior=robula.NormalPrior(0.0, 25.0)), X
+
+
+def test_adjusted_draws_have_the_moments_of_a_skewed_posterior():
+    """Against integration on a grid; Euler's scheme at its default step fails the same test."""
+    model, _ = skewed_logistic()
+    axes = np.linspace(-6, 22, 281), np.linspace(-14, 14, 281)
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    log_density = model.log_likelihood(grid).sum(axis=1) + model.prior.log_density(grid)
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = weights @ grid
+    variances = weights @ (grid - mean) ** 2
+
+    def errors(kernel: str | robula.kernels.Kernel) -> np.ndarray:
+        """Errors of means and variances in their Monte Carlo errors."""
+        settings = {"contamination": 0.0, "selector": "mean", "draws": 4000, "burn_in": 300, "seed": 3}
+        posterior = robula.sample(model, kernel=kernel, **settings)
+        squares = (posterior.draws - mean) ** 2
+        found = []
+        for draws, exact in ((posterior.draws, mean), (squares, variances)):
+            error = draws.std(axis=(0, 1)) / np.sqrt(effective_sample_sizes(draws))
+            found.append((draws.mean(axis=(0, 1)) - exact) / error)
+        return np.abs(np.concatenate(found))
+
+    assert errors("hmc").max() < 4.5
+    assert errors(robula.kernels.Preconditioned(robula.kernels.ULA())).max() > 6.0
 
 
 def test_calibration_catches_eulers_spread():

@@ -32,7 +32,7 @@ def test_certificate_says_what_is_proved_measured_and_assumed(problem, posterior
     assert result.bound.total > 0
     gap = robula.metrics.clean_posterior_gap(posterior, problem.clean_posterior)
     assert result.bound.w2 / result.width > gap.w2 - 3 * gap.w2_mcse
-    for word in ("Proved:", "Measured:", "Assumed: C_R = 1", "Error budget", "halving the step", "R-hat"):
+    for word in ("Proved:", "Measured:", "Assumed: C_R = 1", "Error budget", "by halving the step", "R-hat"):
         assert word in result.text
     assert result.effective_sample_size == pytest.approx(posterior.summary()["ess_bulk"].astype(float).min(), rel=0.5)
 
@@ -46,13 +46,15 @@ def test_conditions_that_fail_are_said(problem, posterior):
 
 
 def test_step_halving_sees_the_inflated_variance():
-    """At h = 1 / L an isotropic posterior has sqrt(2) times the spread, at half of that sqrt(4/3): a ratio of 0.816."""
+    """At h = 1 / L an isotropic posterior has sqrt(2) times the spread; extrapolated from half the step, to h^2."""
     model = robula.MeanModel(np.random.default_rng(0).standard_normal((200, 4)), prior=robula.NormalPrior(0.0, 1.0))
     posterior = robula.sample(model, contamination=0.0, draws=4000, seed=1, **PLAIN)
     result = robula.certificate(model, posterior)
     assert result.step_halving is not None
-    assert result.step_halving.spread_ratio == pytest.approx(math.sqrt((4 / 3) / 2), abs=0.02)
+    # Variances 2 and 4/3 at the two steps: the excess of order h is twice their difference, over the finer one.
+    assert result.step_halving.spread == pytest.approx(math.sqrt(1 + 2 * (2 - 4 / 3) / (4 / 3)), abs=0.03)
     assert result.step_halving.shift < 4 * result.step_halving.shift_mcse
+    assert result.step_halving == robula.step_bias(model, posterior)
     assert result.mean_shift == 0.0
     assert result.bound.contamination == 0.0
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from robula._types import FloatArray
 from robula._validation import check_positive
+from robula.diagnosis.step_halving import step_bias
 from robula.exceptions import InputError
-from robula.kernels import KERNELS
 from robula.kernels.kernel import Kernel
 from robula.kernels.ula import ULA
 from robula.models.model import Model
-from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
-from robula.run.sampler import sample
-from robula.selectors import SELECTORS
-from robula.selectors.recursive import RecursiveMean
+from robula.run.step_pair import StepBias
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
 from robula.theory.bounds import Bound
@@ -27,14 +25,6 @@ from robula.theory.corrected import bound_for
 
 # Draws at which the covariance of the trusted rows' gradients is measured.
 _PROBES = 20
-
-
-class StepHalving(NamedTuple):
-    """How far the posterior moves when the step is halved, in posterior widths, and the shift's Monte Carlo error."""
-
-    shift: float
-    spread_ratio: float
-    shift_mcse: float
 
 
 class Certificate(NamedTuple):
@@ -49,8 +39,9 @@ class Certificate(NamedTuple):
     effective_sample_size : float
         Smallest over the parameters.
     r_hat : float
-        Largest over the parameters; NaN with a single chain of few draws.
-    step_halving : StepHalving or None
+        Largest over the parameters; NaN with too few draws to tell.
+    step_halving : StepBias or None
+        What :func:`robula.step_bias` measured.
     mean_shift : float
         Error budget: bound on the gradient error over m-bar, the most that bad rows can move the mean under the
         assumed C_R.
@@ -64,7 +55,7 @@ class Certificate(NamedTuple):
     width: float
     effective_sample_size: float
     r_hat: float
-    step_halving: StepHalving | None
+    step_halving: StepBias | None
     mean_shift: float
     C_R: float
     text: str
@@ -91,20 +82,23 @@ def certificate(
         :func:`robula.theory.measure_gradient_constant` measures it where the clean rows are known. Everything that
         uses it is assumed, not proved.
     selector, kernel : optional
-        Only for a run with objects of your own: needed to repeat it with half the step.
+        Only for a run with objects of your own that cannot be made again: needed to go on with half the step.
     step_halving : bool, optional
-        Run once more with half the step and twice the steps, from the last draws.
+        Measure the bias of the step by :func:`robula.step_bias`.
 
     Returns
     -------
     Certificate
         Print its ``text``.
     """
-    if not isinstance(model, Model) or not isinstance(posterior, Posterior) or not _belongs(model, posterior):
+    if not isinstance(posterior, Posterior):
         raise InputError(
             "certificate needs the model, and the posterior that robula.sample drew from it, in this order."
         )
+    posterior.require_model(model, "certificate")
     settings = posterior.settings
+    if "smoothness" not in settings:
+        raise InputError("certificate needs a posterior that robula.sample drew: this one says nothing of its run.")
     if kernel is None and settings["kernel"] != repr(ULA()):
         raise InputError(
             f'the theorem is about ULA, and this run moved by {settings["kernel"]}. Use rob_ula or kernel="ula" for a '
@@ -125,20 +119,10 @@ def certificate(
     bound = bound_for(constants, steps, settings["step_size"], C_R)
     log_d = 1.0 + math.log(dim)
     shift = math.sqrt(epsilon * C_R * log_d * second) / m
-    halving = (
-        _halve(model, posterior, width, selector_of(settings, selector), kernel_of(settings, kernel))
-        if step_halving
-        else None
-    )
-    sizes = effective_sample_sizes(posterior.draws)
-    r_hat = float(np.nanmax(r_hats(posterior.draws))) if posterior.draws.shape[1] >= 4 else math.nan
-    result = Certificate(bound, width, float(sizes.min()), r_hat, halving, shift, C_R, "")
+    halving = step_bias(model, posterior, selector=selector, kernel=kernel) if step_halving else None
+    found = convergence(posterior.draws)
+    result = Certificate(bound, width, found.effective_draws, found.r_hat, halving, shift, C_R, "")
     return result._replace(text=_words(result, model, settings["selector"]))
-
-
-def _belongs(model: Model, posterior: Posterior) -> bool:
-    rows, dim = len(posterior.row_weights), posterior.draws.shape[-1]
-    return "smoothness" in posterior.settings and (rows, dim) == (model.n_rows, model.dim)
 
 
 def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, float]:
@@ -160,56 +144,6 @@ def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, flo
     return (0.0 if model.gradients_translate else max(0.0, *growth)), at_mean
 
 
-def _halve(model: Model, posterior: Posterior, width: float, selector: Selector, kernel: Kernel) -> StepHalving:
-    """Repeat the run with half the step and twice the steps, from where it ended."""
-    settings = posterior.settings
-    again = sample(
-        model,
-        contamination=settings["contamination"],
-        selector=selector,
-        kernel=kernel,
-        likelihood_rows=settings["likelihood_rows"],
-        refresh_every=settings["refresh_every"],
-        step_size=settings["step_size"] / 2.0,
-        draws=posterior.draws.shape[1],
-        thin=2 * settings["thin"],
-        burn_in=0,
-        chains=posterior.draws.shape[0],
-        start=posterior.draws[:, -1],
-        seed=np.random.SeedSequence(0, spawn_key=(len(posterior.draws), posterior.draws.shape[1])),
-        progress=False,
-    )
-    variances = [
-        np.diag(run.covariance) / np.maximum(effective_sample_sizes(run.draws), 1.0) for run in (posterior, again)
-    ]
-    return StepHalving(
-        float(np.linalg.norm(again.mean - posterior.mean)) / width,
-        math.sqrt(float(np.trace(again.covariance))) / width,
-        math.sqrt(float(sum(variance.sum() for variance in variances))) / width,
-    )
-
-
-def selector_of(settings: Any, given: Selector | None) -> Selector:
-    """Return the selector of a run with these settings."""
-    if given is not None:
-        return given
-    known: list[Selector] = [*(kind() for kind in SELECTORS.values()), RecursiveMean(variant="lai2016")]
-    for candidate in known:
-        if repr(candidate) == settings["selector"]:
-            return candidate
-    raise InputError(f"the run used the selector {settings['selector']}; pass it as selector= to repeat the run.")
-
-
-def kernel_of(settings: Any, given: Kernel | None) -> Kernel:
-    """Return the kernel of a run with these settings."""
-    if given is not None:
-        return given
-    for kernel in KERNELS.values():
-        if repr(kernel) == settings["kernel"]:
-            return kernel
-    raise InputError(f"the run used the kernel {settings['kernel']}; pass it as kernel= to repeat the run.")
-
-
 def _words(result: Certificate, model: Model, selector: str) -> str:
     bound, width = result.bound, result.width
 
@@ -226,11 +160,7 @@ def _words(result: Certificate, model: Model, selector: str) -> str:
         f"largest R-hat {result.r_hat:.3f}.",
     ]
     if result.step_halving is not None:
-        halving = result.step_halving
-        lines.append(
-            f"Observed: halving the step moves the mean by {halving.shift:.2f} widths (Monte Carlo error "
-            f"{halving.shift_mcse:.2f}) and multiplies the spread by {halving.spread_ratio:.2f}."
-        )
+        lines.append(f"Observed by halving the step: {result.step_halving.text}")
     if selector == repr(SampleMean()) and result.mean_shift > 0:
         lines.append("Not a bound: the run used the plain mean, which bad rows can move arbitrarily far.")
     for violation in bound.violations:

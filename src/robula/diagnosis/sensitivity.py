@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robula._intervals import HALF_WIDTH
 from robula._types import FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.result.posterior import Posterior
+from robula.run.description import build
+from robula.run.repeat import setup_of
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.target.centre_search import robust_centre
@@ -22,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_LINES = 12
-#: Half the width of a 95 % interval of the normal distribution, in standard deviations.
-_Z95 = 1.959964
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,8 @@ class ContaminationPath:
                 "parameter": np.tile(np.array(self.parameter_names), count),
                 "mean": self.means.ravel(),
                 "sd": self.sds.ravel(),
-                "low": (self.means - _Z95 * self.sds).ravel(),
-                "high": (self.means + _Z95 * self.sds).ravel(),
+                "low": (self.means - HALF_WIDTH * self.sds).ravel(),
+                "high": (self.means + HALF_WIDTH * self.sds).ravel(),
                 "mean_row_weight": np.repeat(self.row_weights.mean(axis=1), dim),
             }
         )
@@ -74,7 +76,12 @@ class ContaminationPath:
             mean, sd = self.means[:, index], self.sds[:, index]
             (line,) = left.plot(self.levels, mean, marker="o", markersize=3, label=self.parameter_names[index])
             left.fill_between(
-                self.levels, mean - _Z95 * sd, mean + _Z95 * sd, color=line.get_color(), alpha=0.15, linewidth=0
+                self.levels,
+                mean - HALF_WIDTH * sd,
+                mean + HALF_WIDTH * sd,
+                color=line.get_color(),
+                alpha=0.15,
+                linewidth=0,
             )
         left.set(xlabel="assumed contamination", ylabel="posterior mean and 95 % interval")
         left.legend(fontsize=8, frameon=False)
@@ -91,7 +98,7 @@ class ContaminationPath:
 def contamination_path(
     model: Model,
     levels: Sequence[float] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
-    selector: str | Selector = "excess",
+    selector: str | Selector | Posterior = "excess",
 ) -> ContaminationPath:
     """Fit at each assumed level of contamination, without sampling.
 
@@ -102,7 +109,8 @@ def contamination_path(
     model : Model
     levels : sequence of float
         Assumed shares of bad rows, each in [0, 0.5).
-    selector : str or Selector, optional
+    selector : str, Selector or Posterior, optional
+        Of a posterior, the selector that its run had.
 
     Examples
     --------
@@ -115,6 +123,10 @@ def contamination_path(
     shares = [check_contamination(level) for level in levels]
     if not shares:
         raise InputError("levels is empty; pass at least one share of bad rows.")
+    if isinstance(selector, Posterior):
+        setup = setup_of(selector)
+        setup.require(model)
+        selector = build(setup.selector, Selector, "selector")  # type: ignore[type-abstract]
     resolved = resolve_selector(selector)
     means, sds, weights = [], [], []
     for share in shares:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from robula._validation import check_count
-from robula.diagnosis.certification import kernel_of, selector_of
 from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models.model import Model
 from robula.result.posterior import Posterior
+from robula.run.assembly import assemble
+from robula.run.repeat import setup_of
 from robula.run.step_pair import StepBias, measure_step_bias, run_pair
 from robula.selectors.selection import Selector
-from robula.target.centre_search import find_centre
-from robula.target.drift import drift_maker
 
 
 def step_bias(
@@ -27,8 +26,8 @@ def step_bias(
 ) -> StepBias:
     """Measure the bias that the step size gave a finished run, by halving it.
 
-    A robust drift need not be the gradient of any density, so there is no Metropolis correction; this says what is lost
-    by that. From the run's last draws, two runs go on: one with its step, one with half of it and the same noise.
+    From the run's last draws, two runs go on: one with its step, one with half of it and the same noise. Exact and
+    Metropolis-adjusted draws have no such bias, and nothing is run for them.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ def step_bias(
         Steps of the run with the whole step; the other makes twice as many.
     seed : int, optional
     selector, kernel : optional
-        Only for a run with objects of your own.
+        Only for a run with objects of your own that cannot be made again from their class and parameters.
 
     Returns
     -------
@@ -55,19 +54,23 @@ def step_bias(
     >>> abs(bias.spread - 2**0.5) < 0.1  # ULA at 1 / L doubles the variance
     True
     """
-    known = isinstance(posterior, Posterior) and "step_size" in posterior.settings
-    if not isinstance(model, Model) or not known or posterior.draws.shape[-1] != model.dim:
+    if not isinstance(posterior, Posterior):
         raise InputError("step_bias needs the model, and the posterior that robula.sample drew from it, in this order.")
-    settings = posterior.settings
+    posterior.require_model(model, "step_bias")
     steps, seed = check_count(steps, "steps", 20), check_count(seed, "seed", 0)
-    chosen = selector_of(settings, selector).prepared(model, settings["contamination_budget"])
-    contamination, rule = settings["contamination"], settings["likelihood_rows"]
-    centre = find_centre(model, chosen, contamination, rule)
+    given = {name: value for name, value in (("selector", selector), ("kernel", kernel)) if value is not None}
+    run = setup_of(posterior).arguments(given)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(1 + len(posterior.draws))]
-    adapted = kernel_of(settings, kernel).adapt(centre, rngs[0])
-    drift_for = drift_maker(
-        model, chosen, contamination, rule, settings["refresh_every"], 0, centre, adapted.smoothness, adapted.scaling
+    parts = assemble(
+        model,
+        burn_in=0,
+        step_given=run["step_size"] is not None,
+        looking=rngs[0],
+        **{name: run[name] for name in ("contamination", "selector", "kernel", "likelihood_rows", "refresh_every")},
     )
-    step_size = float(settings["step_size"])
-    pair = run_pair(adapted.kernel, drift_for, posterior.draws[:, -1], step_size, steps, rngs[1:])
-    return measure_step_bias(*pair, step_size, adapted.kernel.order)
+    step_size = float(posterior.settings["step_size"])
+    if parts.kernel.needs_density:
+        return StepBias(step_size, 0.0, 1.0, 0.0, 0.0)
+    moving = parts.adapted.kernel
+    pair = run_pair(moving, parts.make_target(), posterior.draws[:, -1], step_size, steps, rngs[1:])
+    return measure_step_bias(*pair, step_size, moving.order)

@@ -1,4 +1,4 @@
-"""Can this run be used? Checks that fit an unadjusted sampler which selects its rows again and again."""
+"""Can this run be used? Checks that also fit an unadjusted sampler which selects its rows again and again."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from robula.exceptions import InputError
-from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
+from robula.result.thresholds import (
+    BAD_R_HAT,
+    ENOUGH_DRAWS,
+    FEWEST_DRAWS,
+    GOOD_R_HAT,
+    GUARDED_SHARE,
+    STEADY_WEIGHTS,
+    STEP_BIAS,
+    TOO_FEW_DRAWS,
+    VARIANCE_INFLATION,
+)
 from robula.run.step_pair import StepBias
-
-# Vehtari et al. (2021) ask for 1.01 before a result is published; below 1.05 the chains agree well enough for a look.
-_GOOD_R_HAT, _BAD_R_HAT = 1.01, 1.05
-# And for 100 effective draws a chain of four.
-_ENOUGH, _TOO_FEW = 400.0, 100.0
-# Mean change of a row's weight. 0.05 means that one row in twenty has changed sides.
-_STEADY = 0.05
-# Largest bias of the step, in widths, that can be left alone, and the variance inflation that amounts to it.
-_STEP_BIAS, _INFLATION = 0.1, 1.2
 
 
 class Diagnosis(NamedTuple):
@@ -98,22 +100,18 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnos
     >>> print(robula.diagnose(posterior).verdict)
     usable
     """
-    if not isinstance(posterior, Posterior) or posterior.draws.shape[1] < 4:
+    if not isinstance(posterior, Posterior) or posterior.draws.shape[1] < FEWEST_DRAWS:
         raise InputError("diagnose needs a posterior of at least four draws a chain.")
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
-    hats = r_hats(posterior.draws)
-    sizes = effective_sample_sizes(posterior.draws)
-    # A parameter that never moved has neither; it must not pass for a converged one.
-    hats = np.where(np.isfinite(hats), hats, np.inf)
-    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    found = convergence(posterior.draws)
     halves = posterior.half_row_weights
     drift = float(np.abs(halves[:, 1] - halves[:, 0]).mean()) if halves.size else math.nan
     between = halves.mean(axis=1)
     disagreement = float(np.abs(between - between.mean(axis=0)).mean()) if len(halves) > 1 else math.nan
     guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
-    measured = Diagnosis("", float(hats.max()), float(sizes.min()), drift, disagreement, guarded, step_bias, ())
-    severe, mild = _findings(measured, posterior, posterior.parameter_names[int(hats.argmax())])
+    measured = Diagnosis("", found.r_hat, found.effective_draws, drift, disagreement, guarded, step_bias, ())
+    severe, mild = _findings(measured, posterior, posterior.parameter_names[found.worst])
     verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
@@ -123,42 +121,42 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     severe: list[str] = []
     mild: list[str] = []
     size, r_hat = measured.effective_sample_size, measured.r_hat
-    preconditioned = "Preconditioned" in str(posterior.settings.get("kernel"))
-    faster = "" if preconditioned else ', or use kernel="preconditioned_lm"'
-    if r_hat > _GOOD_R_HAT:
-        if measured.weight_disagreement > _STEADY:
+    round_already = "Preconditioned" in str(posterior.settings.get("kernel")) or posterior.settings.get("adjusted")
+    faster = "" if round_already else ', or use kernel="auto"'
+    if r_hat > GOOD_R_HAT:
+        if measured.weight_disagreement > STEADY_WEIGHTS:
             why = (
                 "they trust different rows. Either the data have more than one explanation, or the selector is noisy: "
                 "compare the chains' row weights, start closer, or use another selector"
             )
-        elif size < _TOO_FEW:
+        elif size < TOO_FEW_DRAWS:
             why = f"run longer{faster}"
         else:
             why = "there may be several modes: look at the chains one by one, and run longer"
-        (severe if r_hat > _BAD_R_HAT else mild).append(
+        (severe if r_hat > BAD_R_HAT else mild).append(
             f"The chains do not agree on parameter {worst!r} (R-hat {r_hat:.2f}): {why}."
         )
-    if size < _ENOUGH:
-        times = math.ceil(_ENOUGH / max(size, 1.0))
-        (severe if size < _TOO_FEW else mild).append(
+    if size < ENOUGH_DRAWS:
+        times = math.ceil(ENOUGH_DRAWS / max(size, 1.0))
+        (severe if size < TOO_FEW_DRAWS else mild).append(
             f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
-    if measured.weight_drift > _STEADY:
+    if measured.weight_drift > STEADY_WEIGHTS:
         mild.append(
             f"Row weights still move ({measured.weight_drift:.2f} a row between the halves of the run): use a longer "
             "burn_in, or a start nearer to the posterior."
         )
-    if measured.guarded > 0.01:
+    if measured.guarded > GUARDED_SHARE:
         severe.append(f"The drift was cut in {measured.guarded:.0%} of the draws: use a smaller step_size.")
     bias, inflation = measured.step_bias, posterior.settings.get("variance_inflation")
     if bias is not None:
         if not math.isfinite(bias.total):
             severe.append("The step size is unstable: use a smaller one.")
-        elif max(bias.shift - bias.shift_mcse, abs(bias.spread - 1.0) - bias.spread_mcse) > _STEP_BIAS:
+        elif max(bias.shift - bias.shift_mcse, abs(bias.spread - 1.0) - bias.spread_mcse) > STEP_BIAS:
             mild.append("The step size is felt in the result: use step_size=robula.StepFor(bias=0.05).")
-    elif inflation is not None and inflation > _INFLATION:
+    elif inflation is not None and inflation > VARIANCE_INFLATION:
         mild.append(
             f"The step size makes the variance of the stiffest direction {inflation:.1f} times too large: use "
-            'kernel="preconditioned_lm", or a smaller step_size.'
+            'kernel="auto", or a smaller step_size.'
         )
     return severe, mild

@@ -16,7 +16,7 @@ from robula.experiments.jobs import Outcome
 from robula.experiments.scores import calibration_error, largest_rhat, log_likelihoods
 from robula.models.logistic_model import LogisticModel
 from robula.models.priors import NormalPrior
-from robula.result.arviz_conversion import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
 from robula.selectors import resolve_selector

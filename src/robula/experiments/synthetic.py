@@ -11,7 +11,7 @@ from robula._types import FloatArray
 from robula.exceptions import DivergenceError
 from robula.experiments.jobs import Outcome
 from robula.metrics import clean_posterior_gap
-from robula.result.arviz_conversion import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.run.sampler import rob_ula, sample
 from robula.simulate import Problem, linear_regression, mean_estimation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,14 +10,11 @@ from robula._optional import import_extra
 from robula._types import FloatArray
 from robula._validation import check_contamination, check_name, check_positive, show
 from robula.exceptions import InputError
-from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel, State
 from robula.models.model import Model
-from robula.run.sampler import sample
-from robula.selectors import resolve_selector
+from robula.run.assembly import assemble
 from robula.selectors.selection import Selector
-from robula.target.centre_search import find_centre
-from robula.target.drift import LIKELIHOOD_ROWS, RobustDrift, drift_maker
+from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
 
 
 class BlackJAXState(NamedTuple):
@@ -38,10 +34,10 @@ def to_blackjax(
     model: Model,
     *,
     contamination: float,
-    selector: str | Selector | None = None,
-    kernel: str | Kernel | None = None,
+    selector: str | Selector = "excess",
+    kernel: str | Kernel = "auto",
     step_size: float | None = None,
-    likelihood_rows: str | None = None,
+    likelihood_rows: LikelihoodRows = "weights",
 ) -> Any:
     """Return a BlackJAX ``SamplingAlgorithm`` that moves one chain of a robula model.
 
@@ -55,9 +51,9 @@ def to_blackjax(
     contamination : float
         Upper bound on the share of bad rows, in [0, 0.5).
     selector, kernel, likelihood_rows : optional
-        As in :func:`robula.sample`; None is its default.
+        As in :func:`robula.sample`.
     step_size : float, optional
-        None takes the kernel's own default, from the curvature of the rows trusted at a robust centre.
+        None takes the kernel's own default, from the curvature of the rows trusted at a robust centre. Nothing adapts.
 
     Returns
     -------
@@ -69,24 +65,40 @@ def to_blackjax(
     if not isinstance(model, Model):
         raise InputError(f"model={show(model)} is not a robula model.")
     contamination = check_contamination(contamination)
-    rule = str(_default("likelihood_rows", likelihood_rows))
-    check_name(rule, "likelihood_rows", LIKELIHOOD_ROWS)
-    moving, size, drift = _moving_parts(
-        model, contamination, _default("selector", selector), _default("kernel", kernel), rule, step_size
+    check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
+    if step_size is not None:
+        step_size = check_positive(step_size, "step_size", "a step size")
+    # A kernel's step must depend on its state and key alone: rows are selected afresh, and nothing adapts.
+    parts = assemble(
+        model,
+        contamination=contamination,
+        selector=selector,
+        kernel=kernel,
+        likelihood_rows=likelihood_rows,
+        refresh_every=1,
+        burn_in=0,
+        step_given=step_size is not None,
+        looking=np.random.default_rng(0),
     )
-    memory = moving.init([np.random.default_rng(0)], np.zeros((1, model.dim))).memory
+    moving, target = parts.adapted.kernel, parts.make_target()
+    size = parts.default_step_size if step_size is None else step_size
+
+    def begin(rng: np.random.Generator, position: FloatArray) -> State:
+        return moving.settled(moving.init([rng], position, target))
+
+    memory = begin(np.random.default_rng(0), np.zeros((1, model.dim))).memory
     shapes = tuple(array.shape[1:] for array in memory)
 
     def specification(*wanted: tuple[int, ...]) -> tuple[Any, ...]:
         return tuple(jax.ShapeDtypeStruct(shape, jax.numpy.result_type(float)) for shape in wanted)
 
     def host_init(key: Any, position: Any) -> tuple[Any, ...]:
-        state = moving.init([_generator(key)], _row(position))
+        state = begin(_generator(key), _row(position))
         return tuple(_out(jax, array[0]) for array in state.memory)
 
     def host_step(key: Any, position: Any, *carried: Any) -> tuple[Any, ...]:
         state = State(_row(position), tuple(_row(array) for array in carried))
-        moved, info = moving.step([_generator(key)], state, drift, size)
+        moved, info = moving.step([_generator(key)], state, target, size)
         return tuple(_out(jax, array[0]) for array in (moved.theta, info.drift, *moved.memory))
 
     def init(position: Any, rng_key: Any = None) -> BlackJAXState:
@@ -106,28 +118,6 @@ def to_blackjax(
         return BlackJAXState(position, tuple(carried)), BlackJAXInfo(used)
 
     return base.SamplingAlgorithm(init, step)
-
-
-def _default(name: str, value: Any) -> Any:
-    """Return the value, or the default that :func:`robula.sample` has for this argument."""
-    return inspect.signature(sample).parameters[name].default if value is None else value
-
-
-def _moving_parts(
-    model: Model, contamination: float, selector: Any, kernel: Any, likelihood_rows: str, step_size: float | None
-) -> tuple[Kernel, float, RobustDrift]:
-    """Return kernel, step size and drift, as :func:`robula.sample` sets them up for ``refresh_every=1``."""
-    chosen = resolve_selector(selector).prepared(model, contamination)
-    centre = find_centre(model, chosen, contamination, likelihood_rows)
-    adapted = resolve_kernel(kernel).adapt(centre, np.random.default_rng(0))
-    if step_size is None:
-        size = adapted.kernel.default_step_size(adapted.smoothness)
-    else:
-        size = check_positive(step_size, "step_size", "a step size")
-    drift = drift_maker(
-        model, chosen, contamination, likelihood_rows, 1, 0, centre, adapted.smoothness, adapted.scaling
-    )(None)
-    return adapted.kernel, size, drift
 
 
 def _key_data(jax: Any, key: Any) -> Any:

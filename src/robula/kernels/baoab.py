@@ -11,7 +11,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula._validation import check_positive
-from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State, standard_normal
+from robula.kernels.kernel import Adapted, Info, Kernel, Noise, State, Target, standard_normal
 
 if TYPE_CHECKING:
     from robula.target.robust_centre import RobustCentre
@@ -39,21 +39,20 @@ class BAOAB(Kernel):
     name: ClassVar[str | None] = "baoab"
     citations: ClassVar[tuple[str, ...]] = ("leimkuhler2013",)
     order: ClassVar[int] = 2
+    step_rule = "sqrt(2 / L) of the trusted rows"
 
     def __post_init__(self) -> None:
         if self.friction is not None:
             check_positive(self.friction, "friction", "the friction of a kinetic kernel")
 
-    def init(self, rngs: Sequence[np.random.Generator], theta: FloatArray) -> State:
+    def init(self, rngs: Sequence[Noise], theta: FloatArray, target: Target) -> State:
         """Return the state of chains that start at theta (c, d) with a normal velocity."""
         return State(theta, (standard_normal(rngs, theta.shape[1]),))
 
-    def step(
-        self, rngs: Sequence[np.random.Generator], state: State, drift: Drift, step_size: float
-    ) -> tuple[State, Info]:
+    def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:
         """Move all chains by one step."""
         (velocity,) = state.memory
-        force = drift(state.theta)
+        force = target.drift(state.theta)
         velocity = velocity + step_size * force
         kept = self._kept(step_size)
         noise = standard_normal(rngs, state.theta.shape[1])
@@ -71,7 +70,7 @@ class BAOAB(Kernel):
         """Set the friction, if it was not given."""
         return self if self.friction is not None else replace(self, friction=math.sqrt(strong_convexity))
 
-    def default_step_size(self, smoothness: float) -> float:
+    def default_step_size(self, smoothness: float, dim: int) -> float:
         """Return sqrt(2 / L): with much friction that is Leimkuhler and Matthews' scheme with its own step of 1 / L."""
         return math.sqrt(2.0 / smoothness)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from robula._types import FloatArray
-from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State, standard_normal
+from robula.kernels.kernel import Adapted, Info, Kernel, Noise, State, Target, standard_normal
 
 if TYPE_CHECKING:
     from robula.target.robust_centre import RobustCentre
@@ -29,15 +29,13 @@ class LeimkuhlerMatthews(Kernel):
     citations: ClassVar[tuple[str, ...]] = ("leimkuhler2013",)
     order: ClassVar[int] = 2
 
-    def init(self, rngs: Sequence[np.random.Generator], theta: FloatArray) -> State:
+    def init(self, rngs: Sequence[Noise], theta: FloatArray, target: Target) -> State:
         """Return the state of chains that start at theta (c, d), with the noise the first step shares."""
         return State(theta, (standard_normal(rngs, theta.shape[1]),))
 
-    def step(
-        self, rngs: Sequence[np.random.Generator], state: State, drift: Drift, step_size: float
-    ) -> tuple[State, Info]:
+    def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:
         """Move all chains by one step."""
-        force = drift(state.theta)
+        force = target.drift(state.theta)
         (last,) = state.memory
         noise = standard_normal(rngs, state.theta.shape[1])
         theta = state.theta + step_size * force + math.sqrt(step_size / 2.0) * (last + noise)

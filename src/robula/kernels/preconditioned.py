@@ -10,11 +10,12 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.exceptions import InputError
-from robula.kernels.kernel import Adapted, Drift, Info, Kernel, State
+from robula.kernels.kernel import Adapted, Info, Kernel, Noise, State, Target
 from robula.kernels.leimkuhler_matthews import LeimkuhlerMatthews
 
 if TYPE_CHECKING:
     from robula.target.robust_centre import RobustCentre
+    from robula.target.robust_target import GaussianLaw
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Preconditioned(Kernel):
             raise InputError(f"kernel={self.kernel!r} must be a kernel object that is not preconditioned itself.")
         object.__setattr__(self, "citations", ("roberts2002", *self.kernel.citations))
         object.__setattr__(self, "order", self.kernel.order)
+        object.__setattr__(self, "needs_density", self.kernel.needs_density)
 
     def adapt(self, centre: RobustCentre, rng: np.random.Generator) -> Adapted:
         """Take the information of the trusted rows at the centre."""
@@ -48,9 +50,7 @@ class Preconditioned(Kernel):
         smoothness = centre.largest_curvature_nearby(rng, scaling)
         return Adapted(Scaled(self.kernel.tuned(1.0), scaling), smoothness, 1.0, scaling)
 
-    def step(
-        self, rngs: Sequence[np.random.Generator], state: State, drift: Drift, step_size: float
-    ) -> tuple[State, Info]:
+    def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:
         """Not before :meth:`adapt`: the coordinates come from a posterior."""
         raise InputError("a preconditioned kernel needs a posterior first: use the kernel that adapt() returns.")
 
@@ -60,33 +60,36 @@ class Scaled(Kernel):
 
     def __init__(self, kernel: Kernel, scaling: FloatArray) -> None:
         self.kernel = kernel
+        self.step_rule = f"{kernel.step_rule}, in coordinates in which their posterior is round"
         self._to_drift = np.ascontiguousarray(scaling)
         self._to_theta = np.ascontiguousarray(scaling.T)
         self._to_phi = np.linalg.inv(scaling).T
 
-    def init(self, rngs: Sequence[np.random.Generator], theta: FloatArray) -> State:
+    def init(self, rngs: Sequence[Noise], theta: FloatArray, target: Target) -> State:
         """Return the state of chains that start at theta (c, d)."""
-        inner = self.kernel.init(rngs, theta @ self._to_phi)
+        phi = theta @ self._to_phi
+        inner = self.kernel.init(rngs, phi, self._seen(target, phi, theta))
         return State(theta, (inner.theta, *inner.memory))
 
-    def step(
-        self, rngs: Sequence[np.random.Generator], state: State, drift: Drift, step_size: float
-    ) -> tuple[State, Info]:
+    def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:
         """Move all chains by one step."""
-        start, *memory = state.memory
-        seen = [np.zeros_like(start)]
+        phi, *memory = state.memory
+        inner, info = self.kernel.step(rngs, State(phi, tuple(memory)), self._seen(target, phi, state.theta), step_size)
+        theta = inner.theta @ self._to_theta
+        return State(theta, (inner.theta, *inner.memory)), info._replace(drift=info.drift @ self._to_phi.T)
 
-        def scaled_drift(phi: FloatArray) -> FloatArray:
-            seen[0] = drift(state.theta if phi is start else phi @ self._to_theta)
-            scaled: FloatArray = seen[0] @ self._to_drift
-            return scaled
+    def _seen(self, target: Target, phi: FloatArray, theta: FloatArray) -> ScaledTarget:
+        return ScaledTarget(target, self._to_theta, self._to_drift, phi, theta)
 
-        inner, _ = self.kernel.step(rngs, State(start, tuple(memory)), scaled_drift, step_size)
-        return State(inner.theta @ self._to_theta, (inner.theta, *inner.memory)), Info(seen[0])
+    def settled(self, state: State) -> State:
+        """Let the kernel settle."""
+        phi, *memory = state.memory
+        inner = self.kernel.settled(State(phi, tuple(memory)))
+        return State(state.theta, (inner.theta, *inner.memory))
 
-    def default_step_size(self, smoothness: float) -> float:
+    def default_step_size(self, smoothness: float, dim: int) -> float:
         """Return the kernel's own, for the largest curvature in phi."""
-        return self.kernel.default_step_size(smoothness)
+        return self.kernel.default_step_size(smoothness, dim)
 
     def stable_below(self, smoothness: float) -> float:
         """Return the kernel's own, for the largest curvature in phi."""
@@ -99,3 +102,31 @@ class Scaled(Kernel):
     def relaxation_steps(self, step_size: float, precision: float) -> float | None:
         """Return the kernel's own, for a precision in phi."""
         return self.kernel.relaxation_steps(step_size, precision)
+
+
+class ScaledTarget:
+    """A target seen from phi, theta = scaling @ phi; ``phi`` and ``theta`` are one position in both, as it is known."""
+
+    def __init__(
+        self, target: Target, to_theta: FloatArray, to_drift: FloatArray, phi: FloatArray, theta: FloatArray
+    ) -> None:
+        self._target, self._to_theta, self._to_drift = target, to_theta, to_drift
+        self._phi, self._known = phi, theta
+
+    def _theta(self, phi: FloatArray) -> FloatArray:
+        return self._known if phi is self._phi else phi @ self._to_theta
+
+    def drift(self, phi: FloatArray) -> FloatArray:
+        """Return the drift in phi, shape (c, d)."""
+        scaled: FloatArray = self._target.drift(self._theta(phi)) @ self._to_drift
+        return scaled
+
+    def log_density_and_drift(self, phi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log density up to a constant, shape (c,), and the drift in phi, shape (c, d)."""
+        density, drift = self._target.log_density_and_drift(self._theta(phi))
+        return density, drift @ self._to_drift
+
+    @property
+    def gaussian(self) -> GaussianLaw | None:
+        """Not asked for in phi: exact draws need no coordinates."""
+        return None

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from robula.kernels.kernel import Drift, Info, Kernel, State, standard_normal
+from robula.kernels.kernel import Info, Kernel, Noise, State, Target, standard_normal
 
 
 @dataclass(frozen=True)
@@ -23,11 +21,9 @@ class ULA(Kernel):
     name: ClassVar[str | None] = "ula"
     citations: ClassVar[tuple[str, ...]] = ("bhatia2019",)
 
-    def step(
-        self, rngs: Sequence[np.random.Generator], state: State, drift: Drift, step_size: float
-    ) -> tuple[State, Info]:
+    def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:
         """Move all chains by one step."""
-        force = drift(state.theta)
+        force = target.drift(state.theta)
         noise = standard_normal(rngs, state.theta.shape[1])
         theta = state.theta + step_size * force + math.sqrt(2.0 * step_size) * noise
         return State(theta), Info(force)

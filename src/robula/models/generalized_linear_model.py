@@ -12,7 +12,7 @@ import numpy as np
 from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
 from robula.models.law import ModelWithLaw
-from robula.models.model import default_names
+from robula.models.model import default_names, weighted_sum
 from robula.models.priors import Prior, resolve_prior
 from robula.tables.arrays import column_names, read_only
 from robula.tables.design import Design
@@ -178,6 +178,15 @@ class GeneralizedLinearModel(ModelWithLaw):
             weighted = np.broadcast_to(weights[..., rows] * score, (*batch, score.shape[-1]))
             total += (weighted.reshape(-1, score.shape[-1]) @ block.T).reshape(total.shape)
         return total
+
+    def weighted_log_likelihood_and_gradient(
+        self, theta: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both from one linear predictor: shapes (...) and (..., d), for weights (n,)."""
+        eta = self.predictor(theta)
+        weighted = weights * self._score(eta)
+        gradient = sum((weighted[..., rows] @ block.T for rows, block in self.blocks()), np.zeros(theta.shape))
+        return weighted_sum(self._row_log_likelihood(eta), weights), gradient
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted sum of the rows' curvatures, shape (d, d)."""

@@ -14,7 +14,7 @@ from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posterior
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Noise
-from robula.models.model import unique_names
+from robula.models.model import Model, unique_names
 from robula.models.priors import NormalPrior, Prior
 from robula.tables.arrays import as_vector, refuse_misaligned
 
@@ -196,6 +196,12 @@ class UnknownScaleLinearModel(LinearModel):
         z, scale = self._standardized(theta)
         coefficients = (weights * z / scale) @ self.design
         return np.concatenate([coefficients, (weights * (z**2 - 1.0)).sum(axis=-1, keepdims=True)], axis=-1)
+
+    def weighted_log_likelihood_and_gradient(
+        self, theta: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both, shapes (...) and (..., d), for weights (n,); theta does not act through the predictor alone."""
+        return Model.weighted_log_likelihood_and_gradient(self, theta, weights)
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta, shape (d, d); positive near the mode."""

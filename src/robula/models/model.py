@@ -57,6 +57,15 @@ class Model(ABC):
         The leading axes of ``theta`` (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
         """
 
+    def weighted_log_likelihood_and_gradient(
+        self, theta: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum of the rows' log-likelihoods (..., ) and of their gradients (..., d), each row times its weight (n,).
+
+        A row of weight 0 counts nothing, even where it is impossible.
+        """
+        return weighted_sum(self.log_likelihood(theta), weights), self.weighted_gradient(theta, weights)
+
     @abstractmethod
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
@@ -98,6 +107,15 @@ class Model(ABC):
         if not array.ndim or array.shape[-1] != self.dim:
             raise InputError(f"theta has shape {array.shape}; its last axis must have {self.dim} entries.")
         return array
+
+
+def weighted_sum(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Sum of values (..., n) times weights (n,); a weight of 0 also takes away what is infinite."""
+    with np.errstate(invalid="ignore"):
+        total: FloatArray = values @ weights
+    if np.isnan(total).any():
+        total = np.where(weights > 0, values, 0.0) @ weights
+    return total
 
 
 def default_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:

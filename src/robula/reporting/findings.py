@@ -10,7 +10,7 @@ import numpy as np
 from robula._types import BoolArray, FloatArray
 from robula.diagnosis.verdict import diagnose
 from robula.reporting.quantities import Quantities
-from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
     BAD_R_HAT,

@@ -36,7 +36,8 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
         coords["parameter"] = list(posterior.parameter_names)
         dims["theta"] = ["parameter"]
     if model is not None:
-        observed = _observed(posterior, model)
+        posterior.require_model(model, "to_arviz")
+        observed = model.observed_data
         if observed:
             groups["observed_data"] = observed
         dims |= {
@@ -56,16 +57,6 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
     return az.from_dict(**groups, coords=coords, dims=dims)
 
 
-def _observed(posterior: Posterior, model: Model) -> dict[str, np.ndarray]:
-    """Return the model's data, or refuse a model of other rows or parameters."""
-    if model.n_rows != len(posterior.row_weights) or model.dim != posterior.draws.shape[-1]:
-        raise InputError(
-            f"the model has {model.n_rows} rows and {model.dim} parameters, but the posterior is of "
-            f"{len(posterior.row_weights)} and {posterior.draws.shape[-1]}; pass the model that was sampled."
-        )
-    return model.observed_data
-
-
 def summary(posterior: Posterior) -> pd.DataFrame:
     """ArviZ's summary table, one line a parameter."""
     table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
@@ -80,20 +71,6 @@ def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
 def has_netcdf() -> bool:
     """Whether ArviZ can write netCDF here; 0.x brings a backend, 1.x does not."""
     return any(find_spec(name) is not None for name in ("h5netcdf", "netCDF4"))
-
-
-def effective_sample_sizes(draws: np.ndarray) -> np.ndarray:
-    """Effective sample size of the mean of each parameter, draws (chains, draws, d), shape (d,)."""
-    az = _arviz()
-    sizes = az.ess(az.convert_to_dataset({"theta": draws}), method="mean")["theta"]
-    return np.asarray(sizes.to_numpy(), dtype=np.float64).reshape(-1)
-
-
-def r_hats(draws: np.ndarray) -> np.ndarray:
-    """Rank-normalised split R-hat of each parameter, draws (chains, draws, d), shape (d,)."""
-    az = _arviz()
-    values = az.rhat(az.convert_to_dataset({"theta": draws}))["theta"]
-    return np.asarray(values.to_numpy(), dtype=np.float64).reshape(-1)
 
 
 def _arviz() -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from robula._types import FloatArray, IntArray
 from robula._validation import check_count
 from robula.exceptions import InputError
+from robula.result.thresholds import DISTRUSTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ class Posterior:
     parameter_names : tuple of str
     stats : dict of ndarray, shape (chains, draws)
         Per kept draw: ``drift_norm``, ``kept_share`` (mean row weight), ``guarded`` (the drift guard cut the step),
-        ``step_size``.
+        ``step_size``, and ``acceptance`` where moves are proposed.
     settings : dict
         Everything the run was made with: arguments, step size, curvature, versions.
     citations : tuple of str
@@ -52,6 +53,48 @@ class Posterior:
     citations: tuple[str, ...] = ()
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
     half_row_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 2, 0)))
+
+    @property
+    def setup(self) -> Mapping[str, Any] | None:
+        """All that defines the run, as data that JSON can hold (:class:`robula.run.setup.Setup`); None if unknown."""
+        return self.settings.get("setup")
+
+    @property
+    def units(self) -> str:
+        """The units of the draws: "model" are those of the model that was sampled, anything else are others."""
+        return str(self.settings.get("units", "model"))
+
+    def require_model(self, model: Any, caller: str) -> None:
+        """Refuse a model next to this posterior that is not the one it was drawn from, or is in other units.
+
+        Parameters
+        ----------
+        caller : str
+            Name of the function that asks.
+        """
+        from robula.models.fingerprint import ModelIdentity, identity
+        from robula.models.model import Model
+
+        if not isinstance(model, Model):
+            raise InputError(
+                f"{caller} needs the model, and the posterior that robula.sample drew from it, in this order."
+            )
+        if self.units != "model":
+            raise InputError(
+                f"{caller}: these draws are in {self.units} units, not in those of the model that was sampled, so the "
+                "model cannot be evaluated at them. Use the posterior that robula.sample returned for this model."
+            )
+        shapes = {"rows": (model.n_rows, len(self.row_weights)), "parameters": (model.dim, self.draws.shape[-1])}
+        differing = [f"{mine} {name} against {own}" for name, (mine, own) in shapes.items() if mine != own]
+        if not differing and self.setup is not None:
+            stored = dict(self.setup["model"])
+            own = ModelIdentity(**{**stored, "parameter_names": tuple(stored["parameter_names"])})
+            differing = identity(model).differences(own)
+        if differing:
+            raise InputError(
+                f"{caller} needs the model that this posterior was drawn from; model against posterior: "
+                f"{'; '.join(differing)}; pass the model that was sampled."
+            )
 
     @property
     def flat_draws(self) -> FloatArray:
@@ -131,6 +174,8 @@ class Posterior:
                     f"  step size bias, measured: mean {bias['shift']:.3f} +- {bias['shift_mcse']:.3f} widths, "
                     f"spread times {bias['spread']:.3f} +- {bias['spread_mcse']:.3f}"
                 )
+            elif settings.get("adjusted"):
+                lines.append("  step size bias: none; draws are independent, or Metropolis-adjusted")
             elif inflation == 1.0:
                 lines.append("  step size bias: none on a Gaussian posterior; robula.step_bias measures it on this one")
             elif inflation is not None:
@@ -146,6 +191,6 @@ class Posterior:
                     + ("" if steps > 20 * relaxation else ": too few. Standardise the columns, or run longer")
                 )
         if rows:
-            low = int((self.row_weights < 0.5).sum())
-            lines.append(f"  mean row weight {self.row_weights.mean():.2f}; {low} row(s) below 0.5")
+            low = int((self.row_weights < DISTRUSTED).sum())
+            lines.append(f"  mean row weight {self.row_weights.mean():.2f}; {low} row(s) below {DISTRUSTED:g}")
         return "\n".join(lines)

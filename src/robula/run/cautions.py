@@ -6,9 +6,18 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula._validation import warn
-from robula.exceptions import BreakdownWarning, GuardWarning, InputError, StepSizeWarning, TruncationBiasWarning
+from robula.exceptions import (
+    BreakdownWarning,
+    ConvergenceWarning,
+    GuardWarning,
+    InputError,
+    StepSizeWarning,
+    TruncationBiasWarning,
+)
 from robula.kernels.kernel import Adapted
 from robula.models.model import Model
+from robula.result.convergence import convergence
+from robula.result.thresholds import FEWEST_DRAWS, GOOD_R_HAT, GUARDED_SHARE, TOO_FEW_DRAWS
 from robula.selectors.selection import Selector
 from robula.target.robust_centre import RobustCentre
 
@@ -34,18 +43,26 @@ def warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
         )
 
 
-def warn_if_biased(model: Model, selector: Selector, contamination: float) -> None:
+def warn_if_biased(model: Model, asked: Selector, used: Selector, contamination: float) -> None:
     """Tell when truncation meets gradients that are skewed at the truth."""
-    if model.skewed_gradients and selector.truncates and contamination > 0:
-        warn(
-            f"{selector!r} cuts the rows with the largest gradients, and for {type(model).__name__} those are the rows "
-            "it fits worst, bad or not: expect over-confident coefficients, with an intercept even of the wrong sign. "
-            "Use selector='excess', the default of robula.sample (docs/guide.md, Limits).",
-            TruncationBiasWarning,
+    if not (model.skewed_gradients and used.truncates and contamination > 0):
+        return
+    if type(asked) is type(used):
+        remedy = "Use selector='excess', the default of robula.sample (docs/guide.md, Limits)."
+    else:
+        remedy = (
+            f"It stands in for {asked!r}, which has no rule for {type(model).__name__}: give the model a law of its "
+            "rows, or compare with selector='mean'."
         )
+    warn(
+        f"{used!r} cuts the rows with the largest gradients, and for {type(model).__name__} those are the rows "
+        "it fits worst, bad or not: expect over-confident coefficients, with an intercept even of the wrong sign. "
+        f"{remedy}",
+        TruncationBiasWarning,
+    )
 
 
-def warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
+def warn_if_unstable(step_sizes: FloatArray, adapted: Adapted, default: float) -> None:
     """Tell when a given step size is beyond stability."""
     largest, smoothness = float(step_sizes.max()), adapted.smoothness
     stable = adapted.kernel.stable_below(smoothness)
@@ -53,7 +70,7 @@ def warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
         warn(
             f"step_size {largest:.3g} is beyond {stable:.3g}, where the chain becomes unstable "
             f"(2 / L for ULA, L = {smoothness:.3g} is the largest curvature of the trusted rows). "
-            f"step_size=None takes {adapted.kernel.default_step_size(smoothness):.3g}.",
+            f"step_size=None takes {default:.3g}.",
             StepSizeWarning,
         )
 
@@ -61,9 +78,23 @@ def warn_if_unstable(step_sizes: FloatArray, adapted: Adapted) -> None:
 def warn_if_guarded(guarded: np.ndarray) -> None:
     """Tell when the drift was still cut after burn-in."""
     share = float(guarded.mean()) if guarded.size else 0.0
-    if share > 0.01:
+    if share > GUARDED_SHARE:
         warn(
             f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
             "Use a smaller step_size, a longer burn_in, or a start nearer to it.",
             GuardWarning,
+        )
+
+
+def warn_if_unconverged(draws: FloatArray, names: tuple[str, ...]) -> None:
+    """Tell when the chains (chains, draws, d) do not agree, or hold too few effective draws."""
+    if draws.shape[1] < FEWEST_DRAWS:
+        return
+    found = convergence(draws)
+    if not (found.r_hat <= GOOD_R_HAT and found.effective_draws >= TOO_FEW_DRAWS):
+        warn(
+            f"the chains have not converged: R-hat {found.r_hat:.3f} (parameter {names[found.worst]!r}), "
+            f"{found.effective_draws:.0f} effective draws. Run longer (draws=, burn_in=, thin=), and print "
+            "robula.diagnose(posterior).text for the reasons.",
+            ConvergenceWarning,
         )

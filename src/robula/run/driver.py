@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from robula._types import FloatArray
-from robula.kernels.kernel import Info, Kernel, State
-from robula.target.drift import RobustDrift
+from robula.kernels.kernel import Info, Kernel, Noise, State, Target
 
 Item = TypeVar("Item")
 
@@ -21,7 +20,7 @@ class Step(NamedTuple):
 
     number: int
     size: float
-    theta: FloatArray  # (c, d)
+    state: State
     info: Info
 
 
@@ -35,12 +34,14 @@ class Escape(Exception):
 
 def iterate(
     kernel: Kernel,
-    drift: RobustDrift,
+    target: Target,
     start: FloatArray,
     step_sizes: FloatArray,
-    rngs: Sequence[np.random.Generator],
+    rngs: Sequence[Noise],
     centre: FloatArray,
     radius: float,
+    adapting: int = 0,
+    resumed: tuple[int, State] | None = None,
 ) -> Iterator[Step]:
     """Yield the chains after each step.
 
@@ -51,13 +52,19 @@ def iterate(
     centre, radius
         A chain further than ``radius`` from ``centre`` has diverged: unstable chains grow geometrically, and waiting
         for the overflow would return nonsense from the steps before it.
+    adapting : int
+        For so many steps a kernel that adapts may do so.
+    resumed : (int, State), optional
+        Go on from this state after so many steps, instead of from the start.
     """
-    state: State = kernel.init(rngs, start)
     # Overflow on the way out is expected, and reported below in words.
     with np.errstate(over="ignore", invalid="ignore"):
-        for number, size in enumerate(step_sizes.tolist(), start=1):
+        done, state = (0, kernel.init(rngs, start, target)) if resumed is None else resumed
+        for number, size in enumerate(step_sizes[done:].tolist(), start=done + 1):
+            if number == adapting + 1:
+                state = kernel.settled(state)
             try:
-                moved, info = kernel.step(rngs, state, drift, size)
+                moved, info = kernel.step(rngs, state, target, size)
             except np.linalg.LinAlgError:
                 # A selector met gradients that are no longer numbers.
                 raise Escape(number, size, state.theta, ()) from None
@@ -66,7 +73,7 @@ def iterate(
             if len(escaped):
                 raise Escape(number, size, state.theta, tuple(escaped.tolist()))
             state = moved
-            yield Step(number, size, state.theta, info)
+            yield Step(number, size, state, info)
 
 
 def track(items: Iterable[Item], total: int, description: str, enabled: bool) -> Iterator[Item]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,26 +16,30 @@ from robula._version import __version__
 from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
+from robula.models.fingerprint import identity
 from robula.models.model import Model
 from robula.result.posterior import Posterior
-from robula.run.cautions import (
-    require_data_curvature,
-    warn_if_biased,
-    warn_if_guarded,
-    warn_if_uninformed,
-    warn_if_unstable,
-)
-from robula.run.collector import collect
+from robula.run.assembly import assemble
+from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
+from robula.run.checkpoint import Checkpoints, seconds_of
+from robula.run.collector import Collector, collect
+from robula.run.description import describe
 from robula.run.driver import iterate, track
+from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
 from robula.run.starts import check_start, draw_start
-from robula.run.step_choice import StepFor, StepSize, check_step_size, choose_step
+from robula.run.step_choice import (
+    StepFor,
+    StepSize,
+    check_step_size,
+    choose_step,
+    refuse_bias_of_adjusted,
+    step_size_from,
+)
 from robula.run.step_pair import StepBias
 from robula.selectors import resolve_selector
-from robula.selectors.excess import DEFAULT_BUDGET
-from robula.selectors.selection import ContaminationEstimate, Selector
-from robula.target.centre_search import find_centre
-from robula.target.drift import LIKELIHOOD_ROWS, LikelihoodRows, drift_maker
-from robula.target.robust_gradient import RefreshRule
+from robula.selectors.selection import Selector
+from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
+from robula.target.selection_refresh import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
@@ -47,7 +53,7 @@ def sample(
     *,
     contamination: float | Literal["estimate"],
     selector: str | Selector = "excess",
-    kernel: str | Kernel = "preconditioned_lm",
+    kernel: str | Kernel = "auto",
     step_size: StepSize = None,
     likelihood_rows: LikelihoodRows = "weights",
     draws: int = 1000,
@@ -59,6 +65,8 @@ def sample(
     start_variance: float | None = None,
     seed: int | np.random.SeedSequence = 0,
     progress: bool = True,
+    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    checkpoint_every: str | float = "60s",
 ) -> Posterior:
     """Draw from the posterior that the clean rows alone would have given.
 
@@ -75,12 +83,14 @@ def sample(
         "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
         object.
     kernel : str or Kernel, optional
-        "ula" (the paper's), "lm" (Leimkuhler and Matthews: no variance bias on Gaussians), "preconditioned_lm" (the
-        same in coordinates in which the trusted rows' posterior is round), "baoab" (kinetic),
-        "preconditioned_baoab", or an object.
+        "auto" takes "exact" (independent draws) where the posterior of the weighted rows is normal, "hmc"
+        (Metropolis-adjusted) where the row weights are fixed, and else, or with a ``step_size``, "preconditioned_lm";
+        ``settings["kernel"]`` says which. "ula" is the paper's, "lm" Leimkuhler and Matthews' (no variance bias on
+        Gaussians), "preconditioned_lm" the same in coordinates in which the trusted rows' posterior is round; "baoab"
+        is kinetic, also "preconditioned_baoab". Or an object.
     step_size : float, sequence, function of k = 1, 2, ..., StepFor(bias=...) or None, optional
-        None takes the kernel's own default. For ULA it is the largest the theorem admits, 1 / L, with L the largest
-        curvature of the posterior of the rows that are trusted at a robust centre.
+        None takes the kernel's own default: "hmc" adapts it in burn-in; for ULA it is the largest the theorem admits,
+        1 / L, with L the largest curvature of the posterior of the rows that are trusted at a robust centre.
     likelihood_rows : {"n", "clean", "weights"}, optional
         How many rows the robust mean stands for: all n (the paper), (1 - contamination) n, or the sum of the row
         weights.
@@ -99,6 +109,11 @@ def sample(
         The same seed and arguments give the same bits.
     progress : bool, optional
         Show a progress bar where there is a terminal or a notebook.
+    checkpoint : path, optional
+        Write the state of the run to this file from time to time; after a crash ``robula.resume(path, model)`` goes on
+        from there and returns the draws that the whole run would have given, bit for bit.
+    checkpoint_every : str or float, optional
+        Time between two checkpoints: "60s", "5m", "1h", or seconds.
 
     Returns
     -------
@@ -125,10 +140,11 @@ def sample(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
             "PoissonModel or from_jax, or subclass robula.models.Model."
         )
-    estimate = isinstance(contamination, str) and contamination == "estimate"
-    contamination = check_contamination(DEFAULT_BUDGET if estimate else contamination)
+    if contamination != "estimate":
+        contamination = check_contamination(contamination)
     selector = resolve_selector(selector)
-    kernel = resolve_kernel(kernel)
+    if kernel != "auto":
+        kernel = resolve_kernel(kernel)
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     draws, thin = check_count(draws, "draws", 1), check_count(thin, "thin", 1)
     chains, burn_in = check_count(chains, "chains", 1), check_count(burn_in, "burn_in", 0)
@@ -139,7 +155,7 @@ def sample(
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else check_start(start, chains, model.dim)
-    root = _seed_sequence(seed)
+    root = seed_sequence(seed)
     if chains * draws * model.dim > _MOST_NUMBERS:
         raise InputError(
             f"chains * draws * parameters = {chains * draws * model.dim:.3g} numbers do not fit in memory; "
@@ -147,54 +163,75 @@ def sample(
         )
     steps = burn_in + draws * thin
     step_sizes = check_step_size(step_size, steps)
+    setup = Setup(
+        model=identity(model),
+        selector=describe(selector),
+        kernel="auto" if kernel == "auto" else describe(kernel),
+        step=describe_step(step_size, step_sizes),
+        contamination=contamination,
+        likelihood_rows=likelihood_rows,
+        draws=draws,
+        burn_in=burn_in,
+        chains=chains,
+        thin=thin,
+        refresh_every=refresh_every,
+        start=None if given_start is None else given_start.tolist(),
+        start_variance=start_variance,
+        seed=describe_seed(root),
+    )
 
-    budget = contamination
-    selector = selector.prepared(model, budget)
-    found = selector.estimated_contamination
-    if estimate:
-        contamination = _require_estimate(found, selector)
-    warn_if_biased(model, selector, contamination)
-    centre = find_centre(model, selector, contamination, likelihood_rows)
-    warn_if_uninformed(model, centre)
+    interval = seconds_of(checkpoint_every)
+    if checkpoint is not None:
+        checkpoint = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(Path(checkpoint), interval)
+        checkpoint.begin(setup)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])
-    adapted = kernel.adapt(centre, looking)
-    drift_for = drift_maker(
+    parts = assemble(
         model,
-        selector,
-        contamination,
-        likelihood_rows,
-        refresh_every,
-        burn_in,
-        centre,
-        adapted.smoothness,
-        adapted.scaling,
+        contamination=contamination,
+        selector=selector,
+        kernel=kernel,
+        likelihood_rows=likelihood_rows,
+        refresh_every=refresh_every,
+        burn_in=burn_in,
+        step_given=step_size is not None,
+        looking=looking,
     )
+    moving, centre, adapted = parts.adapted.kernel, parts.centre, parts.adapted
     measured: StepBias | None = None
+    adapting = burn_in if step_size is None else 0
     if step_sizes is None:
-        require_data_curvature(centre)
-        size = adapted.kernel.default_step_size(adapted.smoothness)
+        if not moving.needs_density:
+            require_data_curvature(centre)
+        size = parts.default_step_size
         if isinstance(step_size, StepFor):
-            around = np.tile(centre.theta, (chains, 1))
-            measured = choose_step(adapted, drift_for, around, step_size.bias, looking)
+            refuse_bias_of_adjusted(parts.kernel)
+            measured = choose_step(parts, chains, step_size.bias, looking)
             size = measured.step_size
         step_sizes = np.full(steps, size)
     else:
-        warn_if_unstable(step_sizes, adapted)
-    last_step = float(step_sizes[-1])
+        warn_if_unstable(step_sizes, adapted, parts.default_step_size)
     first, start_record = (
-        draw_start(rngs, model, selector, contamination, centre, start_variance)
+        draw_start(rngs, model, parts.selector, parts.contamination, centre, start_variance)
         if given_start is None
         else (given_start, "given")
     )
 
-    drift = drift_for(None)
+    target = parts.make_target()
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
-    moves = iterate(adapted.kernel, drift, first, step_sizes, rngs, centre.theta, _LOST * reach)
+    collector = Collector((chains, draws, model.dim), model.n_rows, burn_in, thin)
+    snapshot = None if checkpoint is None else checkpoint.resumed
+    if snapshot is not None:
+        snapshot.restore(rngs, target, collector)
+    resumed = None if snapshot is None else (snapshot.number, snapshot.state)
+    moves = iterate(moving, target, first, step_sizes, rngs, centre.theta, _LOST * reach, adapting, resumed)
     shown = track(moves, steps, "sampling", progress)
-    stable = adapted.kernel.default_step_size(adapted.smoothness)
-    collected = collect(shown, drift, (chains, draws, model.dim), model.n_rows, burn_in, thin, stable)
+    write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
+    collected = collect(shown, target, collector, parts.default_step_size, write)
     warn_if_guarded(collected.stats["guarded"])
+    warn_if_unconverged(collected.draws, model.parameter_names)
+    last_step = float(collected.stats["step_size"][:, -1].mean())
+    acceptance = collected.stats.get("acceptance")
     return Posterior(
         draws=collected.draws,
         row_weights=collected.row_weights,
@@ -204,32 +241,37 @@ def sample(
             "model": type(model).__name__,
             "rows": model.n_rows,
             "dim": model.dim,
-            "contamination": contamination,
-            "contamination_budget": budget,
-            "contamination_estimate": None if found is None else found._asdict(),
-            "selector": repr(selector),
-            "kernel": repr(kernel),
+            "units": "model",
+            "contamination": parts.contamination,
+            "contamination_budget": parts.budget,
+            "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),
+            "selector": repr(parts.selector),
+            "kernel": repr(parts.kernel),
+            "kernel_from": "auto" if kernel == "auto" else "given",
             "step_size": last_step,
-            "step_size_from": _step_size_from(step_size),
+            "step_size_from": step_size_from(step_size, moving),
             "step_bias": None if measured is None else measured._asdict(),
+            "adjusted": parts.kernel.needs_density,
+            "acceptance": None if acceptance is None else float(acceptance.mean()),
             "smoothness": centre.smoothness,
             "strong_convexity": centre.strong_convexity,
-            "variance_inflation": adapted.kernel.variance_inflation(last_step, adapted.smoothness),
-            "relaxation_steps": adapted.kernel.relaxation_steps(last_step, adapted.strong_convexity),
+            "variance_inflation": moving.variance_inflation(last_step, adapted.smoothness),
+            "relaxation_steps": moving.relaxation_steps(last_step, adapted.strong_convexity),
             "likelihood_rows": likelihood_rows,
             "draws": draws,
             "burn_in": burn_in,
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
-            "selections": drift.selections_made,
+            "selections": target.selections_made,
             "start": start_record,
             "seed": _seed_record(root),
             "interrupted": collected.interrupted,
             "seconds": round(time.perf_counter() - began, 3),
             "robula": __version__,
+            "setup": setup.to_dict(),
         },
-        citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations, *kernel.citations))),
+        citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
         variables=model.variables(collected.draws),
         half_row_weights=collected.half_row_weights,
     )
@@ -272,28 +314,6 @@ def rob_ula(
     )
 
 
-def _step_size_from(step_size: StepSize) -> str:
-    if step_size is None:
-        return "1 / L of the trusted rows"
-    return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
-
-
-def _seed_sequence(seed: Any) -> np.random.SeedSequence:
-    if isinstance(seed, np.random.SeedSequence):
-        # A fresh copy: spawning must not change the caller's object, or a second call would draw other numbers.
-        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
-    return np.random.SeedSequence(check_count(seed, "seed", 0, maximum=None))
-
-
 def _seed_record(root: np.random.SeedSequence) -> Any:
     entropy = root.entropy if isinstance(root.entropy, int) else str(root.entropy)
     return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
-
-
-def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -> float:
-    if found is None:
-        raise InputError(
-            f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
-            'Pass selector="excess" (regressions and MeanModel), or a number.'
-        )
-    return min(found.share, 0.49)

@@ -11,10 +11,10 @@ import numpy as np
 from robula._types import FloatArray
 from robula._validation import check_positive, warn
 from robula.exceptions import InputError, StepSizeWarning
-from robula.kernels.kernel import Adapted
+from robula.kernels.kernel import Kernel
+from robula.run.assembly import Assembly
 from robula.run.step_pair import StepBias, measure_step_bias, run_pair
 from robula.tables.arrays import as_numbers
-from robula.target.drift import DriftMaker
 
 # A pilot makes this many steps, or this many relaxation times of the slowest direction if that is more: with fewer the
 # bias has not built up yet. A step so small that it needs more than the most is not worth its run.
@@ -76,10 +76,25 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
     return sizes
 
 
+def step_size_from(step_size: StepSize, kernel: Kernel) -> str:
+    """Say where the step size of a run comes from."""
+    if step_size is None:
+        return kernel.step_rule
+    return f"for a bias of {step_size.bias:g}" if isinstance(step_size, StepFor) else "given"
+
+
+def refuse_bias_of_adjusted(kernel: Kernel) -> None:
+    """Refuse to shorten the step of a kernel that has no bias."""
+    if kernel.needs_density:
+        raise InputError(
+            f"StepFor(...) shortens a Langevin kernel's step until its bias is small, and {kernel!r} has none: "
+            "leave step_size=None."
+        )
+
+
 def choose_step(
-    adapted: Adapted,
-    drift_for: DriftMaker,
-    start: FloatArray,
+    parts: Assembly,
+    chains: int,
     allowed: float,
     rng: np.random.Generator,
 ) -> StepBias:
@@ -87,19 +102,18 @@ def choose_step(
 
     Parameters
     ----------
-    adapted : Adapted
-        The kernel.
-    drift_for, start
-        As in :func:`robula.run.step_pair.run_pair`.
+    parts : Assembly
+    chains : int
+        As many start at the centre.
     allowed : float
         Largest bias, in widths.
     """
-    kernel = adapted.kernel
-    step_size = kernel.default_step_size(adapted.smoothness)
+    kernel, start = parts.adapted.kernel, np.tile(parts.centre.theta, (chains, 1))
+    step_size = parts.default_step_size
     for _ in range(_PILOTS):
-        relaxation = kernel.relaxation_steps(step_size, adapted.strong_convexity) or 0.0
+        relaxation = kernel.relaxation_steps(step_size, parts.adapted.strong_convexity) or 0.0
         steps = max(_PILOT_STEPS, min(math.ceil(_PILOT_RELAXATIONS * relaxation), _MOST_STEPS))
-        pair = run_pair(kernel, drift_for, start, step_size, steps, rng.spawn(len(start)))
+        pair = run_pair(kernel, parts.make_target(), start, step_size, steps, rng.spawn(chains))
         measured = measure_step_bias(*pair, step_size, kernel.order)
         if measured.total <= allowed:
             return measured

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from robula._types import FloatArray
-from robula.kernels.kernel import Kernel
-from robula.result.arviz_conversion import effective_sample_sizes
-from robula.target.drift import DriftMaker
+from robula.kernels.kernel import Kernel, Noise
+from robula.result.convergence import effective_sample_sizes
+from robula.result.thresholds import STEP_BIAS
+from robula.target.robust_target import RobustTarget
 
 # Share of the pair's steps that is thrown away, for both runs to find their own laws.
 _WARM_UP = 0.2
-# Beyond this many widths the step, not the data, decides what is read off the posterior.
-_SMALL = 0.1
 
 
 class Pair(NamedTuple):
@@ -28,11 +28,12 @@ class Pair(NamedTuple):
 class _WholeNoise:
     """Noise of the run with the whole step: the sum of two that the other run is to use, over sqrt(2)."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    def __init__(self, rng: Noise) -> None:
         self._rng = rng
         self.halves: list[FloatArray] = []
 
-    def standard_normal(self, size: int) -> FloatArray:
+    def standard_normal(self, size: int, /) -> FloatArray:
+        """Return what the whole step sees, and keep its two halves."""
         self.halves += [self._rng.standard_normal(size), self._rng.standard_normal(size)]
         joined: FloatArray = (self.halves[-2] + self.halves[-1]) / math.sqrt(2.0)
         return joined
@@ -44,17 +45,18 @@ class _HalfNoise:
     def __init__(self, whole: _WholeNoise) -> None:
         self._whole = whole
 
-    def standard_normal(self, size: int) -> FloatArray:
+    def standard_normal(self, size: int, /) -> FloatArray:
+        """Return the next half."""
         return self._whole.halves.pop(0)
 
 
 def run_pair(
     kernel: Kernel,
-    drift_for: DriftMaker,
+    target: RobustTarget,
     start: FloatArray,
     step_size: float,
     steps: int,
-    rngs: list[np.random.Generator],
+    rngs: Sequence[Noise],
 ) -> Pair:
     """Run ``steps`` steps of ``step_size`` and, from the same start, twice as many of half of it.
 
@@ -66,25 +68,23 @@ def run_pair(
     ----------
     kernel : Kernel
         As adapted to the posterior.
-    drift_for : callable
-        Makes the drifts.
+    target : RobustTarget
+        Fresh: it selects its rows along the first run.
     start : ndarray, shape (c, d)
     """
-    noises = [_WholeNoise(rng) for rng in rngs]
-    whole_rngs = cast(list[np.random.Generator], noises)
-    half_rngs = cast(list[np.random.Generator], [_HalfNoise(noise) for noise in noises])
-    whole_drift = drift_for(None)
-    half_drift = drift_for(whole_drift)
-    whole, half = kernel.init(whole_rngs, start), kernel.init(half_rngs, start)
-    for noise in noises:
+    whole_noise = [_WholeNoise(rng) for rng in rngs]
+    half_noise = [_HalfNoise(noise) for noise in whole_noise]
+    follower = target.follower()
+    whole, half = kernel.init(whole_noise, start, target), kernel.init(half_noise, start, follower)
+    for noise in whole_noise:
         noise.halves.clear()
     kept: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     # Overflow means divergence, which shows in the numbers.
     with np.errstate(over="ignore", invalid="ignore"):
         for index in range(steps):
-            whole, _info = kernel.step(whole_rngs, whole, whole_drift, step_size)
+            whole, _info = kernel.step(whole_noise, whole, target, step_size)
             for _ in range(2):
-                half, _info = kernel.step(half_rngs, half, half_drift, step_size / 2.0)
+                half, _info = kernel.step(half_noise, half, follower, step_size / 2.0)
             if index >= _WARM_UP * steps:
                 kept[0].append(whole.theta)
                 kept[1].append(half.theta)
@@ -92,7 +92,7 @@ def run_pair(
 
 
 class StepBias(NamedTuple):
-    """How far the step size moves the posterior; there is no Metropolis correction that would remove it.
+    """How far the step size moves the posterior.
 
     Means and spreads at h and h / 2 differ; with a bias of order h^p the bias at h is 2^p / (2^p - 1) times that.
 
@@ -122,15 +122,17 @@ class StepBias(NamedTuple):
     @property
     def text(self) -> str:
         """In words."""
+        if self.shift == self.shift_mcse == 0.0:
+            return "These draws have no step size bias: they are independent, or Metropolis-adjusted."
         found = (
             f"A step size of {self.step_size:.3g} moves the mean by {self.shift:.3f} +- {self.shift_mcse:.3f} "
             f"posterior widths and multiplies the spread by {self.spread:.3f} +- {self.spread_mcse:.3f}."
         )
         if not math.isfinite(self.total):
             return f"A step size of {self.step_size:.3g} is unstable here. Use a smaller one."
-        if self.total <= _SMALL:
+        if self.total <= STEP_BIAS:
             return f"{found} That is small: keep it."
-        if max(self.shift_mcse, self.spread_mcse) > _SMALL:
+        if max(self.shift_mcse, self.spread_mcse) > STEP_BIAS:
             return f"{found} The Monte Carlo error is too large to judge; pass steps= for a longer comparison."
         return f"{found} Use step_size=robula.StepFor(bias=...) or a smaller step_size."
 

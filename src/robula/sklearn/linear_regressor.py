@@ -13,13 +13,13 @@ from robula.kernels.kernel import Kernel
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.generalized_linear_model import GeneralizedLinearModel
 from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
+from robula.models.noise_scale import robust_scale
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
 from robula.result.posterior import Posterior
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, robust_coordinates
 from robula.sklearn.glm_regressor import RobustGLMRegressor
-from robula.sklearn.noise_scale import robust_noise_scale
 from robula.sklearn.robust_glm import Predictive
 
 #: Whether ``noise_scale=None`` means "estimate": the noise scale sampled with the coefficients. With the present excess
@@ -28,8 +28,6 @@ from robula.sklearn.robust_glm import Predictive
 SAMPLE_NOISE = False
 # A perfect fit has no noise; the sampler needs some. Relative to the scale of y.
 _LEAST_NOISE = 1e-4
-# What the noise scale is protected against where no level is given.
-_GUARDED_SHARE = 0.25
 
 
 class RobustBayesianRegressor(RobustGLMRegressor):
@@ -134,8 +132,7 @@ class RobustBayesianRegressor(RobustGLMRegressor):
             return "estimate" if self.noise_scale is None else self.noise_scale
         columns, response = coordinates.columns(X), coordinates.responses(y)
         design = np.column_stack([np.ones(len(columns)), columns]) if coordinates.intercept else columns
-        guarded = self.contamination if isinstance(self.contamination, float) else _GUARDED_SHARE
-        noise = robust_noise_scale(design, response, guarded)
+        noise, _ = robust_scale(design, response)
         least = _LEAST_NOISE * float(robust_coordinates(response[:, None], True).scale[0])
         return max(noise, least) * coordinates.response_scale
 

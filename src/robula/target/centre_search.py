@@ -16,9 +16,9 @@ from robula._types import FloatArray
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.selectors.selection import Selection, Selector
-from robula.target.drift import rows_stood_for
 from robula.target.frozen_gradient import frozen_mean
 from robula.target.robust_centre import FLAT, RobustCentre, TrustedCurvature
+from robula.target.robust_target import rows_stood_for
 
 _SELECTIONS = 10
 _NEWTON_STEPS = 5

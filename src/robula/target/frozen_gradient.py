@@ -37,7 +37,12 @@ class FrozenGradient:
     ----------
     model : Model
     selections : tuple of Selection
-        One per chain; chains that share one hold the same object.
+        One per chain, or a single one for any number of chains; chains that share one hold the same object.
+
+    Attributes
+    ----------
+    calls : int
+        After some of them preparing the later ones pays.
     """
 
     def __init__(self, model: Model, selections: tuple[Selection, ...]) -> None:
@@ -47,14 +52,14 @@ class FrozenGradient:
         # A Gram matrix costs d / 2 passes over the rows per selection, a step one pass per chain and direction.
         affine = isinstance(model, LinearModel) and model.by_predictor
         self._patience = model.dim * len(self._groups) / (2 * len(selections)) if affine else 0
-        self._calls = 0
+        self.calls = 0
         self._means: FrozenMeans | None = None
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the mean gradients (c, d) at theta (c, d)."""
-        self._calls += 1
+        self.calls += 1
         if self._means is None:
-            if self._calls <= self._patience:
+            if self.calls <= self._patience:
                 return _by_weights(self._model, self._groups, theta)
             self._means = self._prepare()
         return self._means(theta)
@@ -70,7 +75,7 @@ class FrozenGradient:
         return lambda theta: _by_weights(model, groups, theta)
 
 
-Groups = tuple[tuple[Selection, np.ndarray], ...]
+Groups = tuple[tuple[Selection, slice | np.ndarray], ...]
 
 
 def _chains_by_selection(selections: tuple[Selection, ...]) -> Groups:
@@ -78,6 +83,8 @@ def _chains_by_selection(selections: tuple[Selection, ...]) -> Groups:
     chains: dict[int, list[int]] = {}
     for chain, selection in enumerate(selections):
         chains.setdefault(id(selection), []).append(chain)
+    if len(chains) == 1:
+        return ((selections[0], slice(None)),)
     return tuple((selections[members[0]], np.array(members)) for members in chains.values())
 
 
@@ -107,6 +114,18 @@ def _single_part(model: Model, selections: tuple[Selection, ...]) -> FrozenMeans
     return lambda theta: model.weighted_gradient(theta, weights)
 
 
+class TranslatedMeans:
+    """Gradients that are translated data, under an equivariant selection: one selection is exact for ever."""
+
+    def __init__(self, model: Model, selection: Selection) -> None:
+        self._model = model
+        self.at_origin = frozen_mean(model, selection, np.zeros(model.dim))
+
+    def __call__(self, theta: FloatArray) -> FloatArray:
+        """Return the mean gradients (c, d), at the cost of one shift."""
+        return self.at_origin + self._model.gradient_shift(theta)
+
+
 class _Projected:
     """Regressions: each part's own rows, weighted and in the coordinates of its subspace.
 
@@ -129,13 +148,13 @@ class _Projected:
                 rows = slice(len(inside)) if nested else inside
                 block = ordered[:, rows] if part.basis is None else part.basis.T @ ordered[:, rows]
                 parts.append((rows, (block * (weights[rows] / total)).T))
-            self._projections.append((np.ix_(chains, order), chains, parts, _joint_basis(selection).T))
+            self._projections.append((order, chains, parts, _joint_basis(selection).T))
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         scores = self._model.predictor_gradient(theta)
         means = np.empty_like(theta)
-        for ordered, chains, parts, basis_t in self._projections:
-            own = scores[ordered]
+        for order, chains, parts, basis_t in self._projections:
+            own = scores[chains][:, order]
             means[chains] = np.concatenate([own[:, rows] @ block for rows, block in parts], axis=1) @ basis_t
         return means
 

@@ -19,7 +19,8 @@ from robula.models import MODELS
 from robula.models.model import unique_names
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
-from robula.result.arviz_conversion import effective_sample_sizes, has_netcdf, r_hats, write_netcdf
+from robula.result.arviz_conversion import has_netcdf, write_netcdf
+from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
 from robula.result.storage import read_posterior
 from robula.result.thresholds import FEWEST_DRAWS

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.target.robust_gradient import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Sharing, robust_gradient
+from robula.target.robust_target import RobustTarget
+from robula.target.selection_refresh import EARLY, MOST_STEPS, REACH, RefreshWhenMoved, Schedule, Sharing
 
 PROBLEM = robula.simulate.linear_regression(n_clean=200, dim=4, contamination=0.1, seed=0)
 FROZEN = {"contamination": 0.1, "selector": "recursive", "kernel": "ula"}
@@ -26,25 +27,25 @@ class Counting(robula.RecursiveMean):
 
 def selections_made(refresh_every, chains=4, steps=60, burn_in=0, spread=0.0):
     selector = Counting()
-    gradient = robust_gradient(PROBLEM.model, selector, 0.1, refresh_every, 1.0, burn_in)
+    target = RobustTarget(PROBLEM.model, selector, 0.1, "n", Schedule(refresh_every, 1.0, burn_in))
     theta = spread * np.arange(chains)[:, None] * np.ones(4)
     for _ in range(steps):
-        gradient(theta)
-    assert gradient.made == len(selector.asked)
-    return gradient, selector.asked
+        target.drift(theta)
+    assert target.selections_made == len(selector.asked)
+    return target, selector.asked
 
 
 def test_every_chain_has_its_own_selection_at_every_step_in_the_paper():
-    gradient, asked = selections_made(1, steps=5)
+    target, asked = selections_made(1, steps=5)
     assert len(asked) == 20
-    assert len({id(selection) for selection in gradient.selections}) == 4
+    assert len({id(selection) for selection in target.chosen.selections}) == 4
 
 
 def test_a_selection_is_kept_for_k_steps_and_shared_by_two_groups():
-    gradient, asked = selections_made(20)
+    target, asked = selections_made(20)
     assert len(asked) == 2 * 3
-    assert len({id(selection) for selection in gradient.selections}) == 2
-    assert gradient.selections[0] is gradient.selections[2]
+    assert len({id(selection) for selection in target.chosen.selections}) == 2
+    assert target.chosen.selections[0] is target.chosen.selections[2]
 
 
 def test_chains_do_not_share_before_the_end_of_burn_in_nor_when_apart():
@@ -76,12 +77,13 @@ def test_auto_refreshes_early_after_a_move_and_after_a_while():
 
 
 def test_a_selector_that_ignores_theta_selects_once():
-    gradient = robust_gradient(PROBLEM.model, robula.SampleMean(), 0.1, 1, 1.0, 0)
+    target = RobustTarget(PROBLEM.model, robula.SampleMean(), 0.1, "n", Schedule(1, 1.0, 0))
     theta = np.zeros((4, 4))
-    first = gradient.selections
-    np.testing.assert_allclose(gradient(theta)[0], PROBLEM.model.gradients(theta[0]).mean(axis=0))
-    assert gradient.selections is first
-    assert gradient.made == 1
+    first = target.chosen
+    expected = PROBLEM.model.gradients(theta[0]).sum(axis=0) + PROBLEM.model.prior.gradient(theta[0])
+    np.testing.assert_allclose(target.drift(theta)[0], expected)
+    assert target.chosen is first
+    assert target.selections_made == 1
 
 
 @pytest.mark.parametrize("refresh_every", [1, 7, "auto"])

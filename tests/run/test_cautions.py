@@ -1,0 +1,58 @@
+"""What a run says by itself: chains that disagree, and a fallback that is not to be recommended to itself."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import robula
+from robula.run.cautions import warn_if_unconverged
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((150, 3))
+MODEL = robula.LinearModel(X, X @ np.ones(3) + RNG.standard_normal(150), noise_scale=1.0)
+
+
+@pytest.mark.filterwarnings("always::robula.exceptions.ConvergenceWarning")
+class TestConvergence:
+    def test_a_run_that_has_not_converged_says_so(self):
+        with pytest.warns(robula.exceptions.ConvergenceWarning, match=r"R-hat .*parameter '\d'.* effective draws"):
+            robula.sample(MODEL, contamination=0.0, selector="mean", kernel="lm", step_size=1e-5, draws=200)
+
+    def test_too_few_effective_draws_are_enough_to_be_told(self):
+        with pytest.warns(robula.exceptions.ConvergenceWarning, match=r"\d\d effective draws"):
+            robula.sample(MODEL, contamination=0.0, draws=20)
+
+    def test_a_good_run_is_silent(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            robula.sample(MODEL, contamination=0.1)
+
+    @pytest.mark.parametrize("broken", [np.nan, np.inf])
+    def test_an_r_hat_that_is_no_number_never_counts_as_one(self, broken):
+        draws = RNG.standard_normal((4, 500, 2))
+        draws[1, 7, 1] = broken
+        with pytest.warns(robula.exceptions.ConvergenceWarning, match="R-hat inf .*'b'"):
+            warn_if_unconverged(draws, ("a", "b"))
+
+    def test_nor_that_of_a_parameter_that_never_moved(self):
+        draws = RNG.standard_normal((4, 500, 2))
+        draws[:, :, 0] = 3.0
+        with pytest.warns(robula.exceptions.ConvergenceWarning, match="R-hat inf .*'a'"):
+            warn_if_unconverged(draws, ("a", "b"))
+
+
+class NewCounts(robula.PoissonModel):
+    """A model the default selector has no rule for, with skewed gradients."""
+
+
+def test_the_default_selector_is_not_recommended_to_those_who_use_it(monkeypatch):
+    model = NewCounts(X, RNG.poisson(1.0, 150), prior=robula.NormalPrior(0.0, 1.0))
+    monkeypatch.setattr(robula.selectors.ExcessSelector, "prepared", lambda *_: robula.SpectralFilter())
+    with pytest.warns(robula.exceptions.TruncationBiasWarning, match="no rule for NewCounts") as caught:
+        robula.sample(model, contamination=0.1, draws=3, burn_in=0)
+    assert "the default of robula.sample" not in str(caught[0].message)
+    with pytest.warns(robula.exceptions.TruncationBiasWarning, match="the default of robula.sample"):
+        robula.sample(model, contamination=0.1, selector="spectral", draws=3, burn_in=0)
