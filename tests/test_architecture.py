@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "sklearn": {"models", "selectors", "kernels", "run", "result"},
     "workflow": {"tables", "models", "selectors", "target", "run", "result", "reporting", "theory", "sklearn"},
     "experiments": {"models", "selectors", "target", "run", "result", "metrics", "simulate", "datasets"},
-    "cli": {"tables", "theory", "workflow", "experiments", "datasets"},
+    "cli": {"tables", "result", "theory", "workflow", "experiments", "datasets"},
     "__main__": {"cli"},
 }
 CORE = ["tables", "models", "selectors", "target", "kernels", "run", "result", "diagnosis", "reporting", "theory"]

@@ -11,6 +11,7 @@ from robula.integrations import from_jax, from_numpyro, from_pymc
 from robula.models import LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
 from robula.reporting.report_page import report
 from robula.result import Posterior, load
+from robula.run.repeat import resume
 from robula.run.sampler import rob_ula, sample
 from robula.run.starts import restarts
 from robula.run.step_choice import StepFor
@@ -44,6 +45,7 @@ __all__ = [
     "models",
     "report",
     "restarts",
+    "resume",
     "rob_ula",
     "robust_mean",
     "sample",

@@ -29,6 +29,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    flush_folder(target.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Make new names in a folder survive a power cut, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

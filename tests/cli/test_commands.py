@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -49,8 +50,6 @@ def test_benchmark_prints_its_ratios():
 
 
 def test_progress_bar_shows_on_a_terminal(monkeypatch, capsys):
-    import numpy as np
-
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     model = robula.MeanModel(np.random.default_rng(0).standard_normal((20, 2)))
@@ -69,21 +68,13 @@ def test_wrong_use_exits_with_a_message(arguments):
 
 @pytest.mark.parametrize("command", ["demo", "reproduce", "plan"])
 def test_a_place_that_cannot_be_written_to_is_a_sentence(tmp_path, monkeypatch, command):
-    (tmp_path / "file").write_text("a,b\n1,2\n2,1\n3,4\n4,3\n5,6\n7,7\n8,8\n9,9\n")
+    rows = np.random.default_rng(0).normal(size=(60, 2)).round(3)
+    (tmp_path / "file").write_text("a,b\n" + "\n".join(f"{a},{b}" for a, b in rows))
     inside = tmp_path / "file" / "out"
     words = {
         "demo": ["demo", "--out", str(inside)],
         "reproduce": ["reproduce", "figure1", "--quick", "--out", str(inside)],
-        "plan": [
-            "plan",
-            str(tmp_path / "file"),
-            "--model",
-            "mean",
-            "--contamination",
-            "0.1",
-            "--plot",
-            f"{inside}.png",
-        ],
+        "plan": ["plan", str(tmp_path / "file"), "--model", "mean", "--contamination", "0.1", "--plot", str(inside)],
     }[command]
     monkeypatch.setattr("robula.experiments.demo.run_demo", lambda seed: pytest.fail("worked before it looked"))
     result = RUNNER.invoke(app, words)

@@ -78,7 +78,7 @@ def test_everything_is_written(run):
     }  # fmt: skip
     assert {path.name for path in folder.iterdir()} <= {"people.csv", "run", "again"}  # neither lock nor part
     summary = pd.read_csv(folder / "run" / "summary.csv").set_index("parameter")
-    assert list(summary.index) == ["intercept", "height", "age", "score", "site=south", "site=east"]
+    assert list(summary.index) == ["intercept", "height", "age", "score", "site=south", "site=east", "noise_scale"]
     assert abs(summary.loc["height", "mean"] - 0.85) < 0.2
     assert abs(summary.loc["height", "plain_mean"] - 0.85) > 0.3
     assert summary.loc["height", "low"] < 0.85 < summary.loc["height", "high"]
@@ -302,4 +302,4 @@ def test_a_file_of_one_category_and_true_false(tmp_path):
         target="y",
         options=Options(draws=20, burn_in=20, chains=1, sensitivity=False),
     )
-    assert fitted.posterior.parameter_names == ("intercept", "flag")
+    assert fitted.posterior.parameter_names == ("intercept", "flag", "log_noise_scale")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robula._intervals import HALF_WIDTH
 from robula._types import FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_LINES = 12
-#: Half the width of a 95 % interval of the normal distribution, in standard deviations.
-_Z95 = 1.959964
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,8 @@ class ContaminationPath:
                 "parameter": np.tile(np.array(self.parameter_names), count),
                 "mean": self.means.ravel(),
                 "sd": self.sds.ravel(),
-                "low": (self.means - _Z95 * self.sds).ravel(),
-                "high": (self.means + _Z95 * self.sds).ravel(),
+                "low": (self.means - HALF_WIDTH * self.sds).ravel(),
+                "high": (self.means + HALF_WIDTH * self.sds).ravel(),
                 "mean_row_weight": np.repeat(self.row_weights.mean(axis=1), dim),
             }
         )
@@ -77,7 +76,12 @@ class ContaminationPath:
             mean, sd = self.means[:, index], self.sds[:, index]
             (line,) = left.plot(self.levels, mean, marker="o", markersize=3, label=self.parameter_names[index])
             left.fill_between(
-                self.levels, mean - _Z95 * sd, mean + _Z95 * sd, color=line.get_color(), alpha=0.15, linewidth=0
+                self.levels,
+                mean - HALF_WIDTH * sd,
+                mean + HALF_WIDTH * sd,
+                color=line.get_color(),
+                alpha=0.15,
+                linewidth=0,
             )
         left.set(xlabel="assumed contamination", ylabel="posterior mean and 95 % interval")
         left.legend(fontsize=8, frameon=False)

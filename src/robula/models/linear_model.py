@@ -14,7 +14,7 @@ from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posterior
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Noise
-from robula.models.model import unique_names, weighted_sum
+from robula.models.model import Model, unique_names
 from robula.models.priors import NormalPrior, Prior
 from robula.tables.arrays import as_vector, refuse_misaligned
 
@@ -200,8 +200,8 @@ class UnknownScaleLinearModel(LinearModel):
     def weighted_log_likelihood_and_gradient(
         self, theta: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Sum of the rows' log-likelihoods (...) and of their gradients (..., d), each row times its weight (n,)."""
-        return weighted_sum(self.log_likelihood(theta), weights), self.weighted_gradient(theta, weights)
+        """Both, shapes (...) and (..., d), for weights (n,); theta does not act through the predictor alone."""
+        return Model.weighted_log_likelihood_and_gradient(self, theta, weights)
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta, shape (d, d); positive near the mode."""

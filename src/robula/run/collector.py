@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +55,18 @@ class RowWeightAverage:
             self._added += self._count
         self._count = 0
 
+    def state(self, chosen: Chosen | None) -> dict[str, np.ndarray]:
+        """Return the sums so far; counts of selections no longer in use are added first, as the next draw would."""
+        if self._pending is not None and (chosen is None or chosen.number != self._pending.number):
+            self._flush()
+        return {"weight_total": self._total, "weight_counts": np.array([self._added, self._count])}
+
+    def restore(self, state: Mapping[str, np.ndarray], chosen: Chosen | None) -> None:
+        """Go on from a state."""
+        self._total = np.array(state["weight_total"])
+        self._added, self._count = state["weight_counts"].tolist()
+        self._pending = chosen if self._count else None
+
     def result(self) -> FloatArray:
         """Return the average so far, shape (n,)."""
         self._flush()
@@ -90,6 +102,18 @@ class HalfRowWeights:
             self._counts += self._pending_counts
             self._pending_counts = np.zeros(2)
 
+    def state(self, chosen: Chosen | None) -> dict[str, np.ndarray]:
+        """Return the sums so far, as :meth:`RowWeightAverage.state`."""
+        if self._pending is not None and (chosen is None or chosen.number != self._pending.number):
+            self._flush()
+        return {"half_totals": self._totals, "half_counts": np.stack([self._counts, self._pending_counts])}
+
+    def restore(self, state: Mapping[str, np.ndarray], chosen: Chosen | None) -> None:
+        """Go on from a state."""
+        self._totals = np.array(state["half_totals"])
+        self._counts, self._pending_counts = np.array(state["half_counts"])
+        self._pending = chosen if self._pending_counts.any() else None
+
     def result(self) -> FloatArray:
         """Return the averages so far, shape (groups, 2, n); a half without draws is that of the other."""
         self._flush()
@@ -101,24 +125,86 @@ class HalfRowWeights:
         return np.clip(means, 0.0, 1.0)
 
 
-def collect(
-    steps: Iterable[Step],
-    target: RobustTarget,
-    shape: tuple[int, int, int],
-    rows: int,
-    burn_in: int,
-    thin: int,
-    stable_step: float,
-) -> Collected:
-    """Run through ``steps`` and keep every ``thin``-th draw after ``burn_in``.
+class Collector:
+    """Keeps every ``thin``-th draw after ``burn_in``, its statistics, and the row weights.
 
     Parameters
     ----------
     shape : (chains, draws, d)
     rows : int
         Number of rows n of the data.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], rows: int, burn_in: int, thin: int) -> None:
+        chains, self.draws, _ = shape
+        self._burn_in, self._thin = burn_in, thin
+        self.done = 0
+        self.kept = np.empty(shape)
+        self.stats: dict[str, np.ndarray] = {
+            "drift_norm": np.empty((chains, self.draws)),
+            "kept_share": np.empty((chains, self.draws)),
+            "guarded": np.zeros((chains, self.draws), dtype=bool),
+            "step_size": np.empty((chains, self.draws)),
+        }
+        self._weights, self._half_weights = RowWeightAverage(rows), HalfRowWeights(rows, self.draws)
+
+    def add(self, step: Step, target: RobustTarget) -> None:
+        """Keep what a step left behind, if it is one to be kept."""
+        after = step.number - self._burn_in
+        if after <= 0 or after % self._thin:
+            return
+        done, stats, info = self.done, self.stats, step.info
+        self.kept[:, done] = step.state.theta
+        stats["drift_norm"][:, done] = np.linalg.norm(info.drift, axis=1)
+        stats["kept_share"][:, done] = [selection.mean_weight for selection in target.chosen.selections]
+        stats["step_size"][:, done] = step.size if info.step_size is None else info.step_size
+        if info.acceptance is None:
+            stats["guarded"][:, done] = target.guarded
+        else:  # a cut drift is only a worse proposal
+            stats.setdefault("acceptance", np.empty(stats["step_size"].shape))[:, done] = info.acceptance
+        self._weights.add(target.chosen)
+        self._half_weights.add(target.chosen, done)
+        self.done += 1
+
+    def state(self, chosen: Chosen | None) -> dict[str, np.ndarray]:
+        """Return all that was kept so far, as arrays by name; ``chosen`` are the selections in use."""
+        stats = {f"stats:{name}": values[:, : self.done] for name, values in self.stats.items()}
+        weights = {**self._weights.state(chosen), **self._half_weights.state(chosen)}
+        return {"draws": self.kept[:, : self.done], **stats, **weights}
+
+    def restore(self, state: Mapping[str, np.ndarray], chosen: Chosen | None) -> None:
+        """Go on from a state."""
+        self.done = state["draws"].shape[1]
+        self.kept[:, : self.done] = state["draws"]
+        for name, values in state.items():
+            if name.startswith("stats:"):
+                whole = self.stats.setdefault(name.removeprefix("stats:"), np.empty(self.kept.shape[:2]))
+                whole[:, : self.done] = values
+        self._weights.restore(state, chosen)
+        self._half_weights.restore(state, chosen)
+
+    def result(self, interrupted: bool) -> Collected:
+        """Return everything."""
+        stats = {name: values[:, : self.done] for name, values in self.stats.items()}
+        weights = self._weights.result(), self._half_weights.result()
+        return Collected(self.kept[:, : self.done], *weights, stats, interrupted)
+
+
+def collect(
+    steps: Iterable[Step],
+    target: RobustTarget,
+    collector: Collector,
+    stable_step: float,
+    after: Callable[[Step], None] | None = None,
+) -> Collected:
+    """Run through ``steps`` and keep what the collector keeps.
+
+    Parameters
+    ----------
     stable_step : float
         A step size known to be stable, suggested after a divergence.
+    after : callable, optional
+        Called after each step: writes checkpoints.
 
     Raises
     ------
@@ -127,45 +213,26 @@ def collect(
     KeyboardInterrupt
         If Ctrl-C comes before the first draw; later it ends the run with a warning and what was drawn.
     """
-    chains, draws, _ = shape
-    kept = np.empty(shape)
-    stats: dict[str, np.ndarray] = {
-        "drift_norm": np.empty((chains, draws)),
-        "kept_share": np.empty((chains, draws)),
-        "guarded": np.zeros((chains, draws), dtype=bool),
-        "step_size": np.empty((chains, draws)),
-    }
-    weights, half_weights = RowWeightAverage(rows), HalfRowWeights(rows, draws)
-    done, interrupted = 0, False
+    interrupted = False
     try:
         for step in steps:
-            after = step.number - burn_in
-            if after <= 0 or after % thin:
-                continue
-            kept[:, done] = step.theta
-            stats["drift_norm"][:, done] = np.linalg.norm(step.info.drift, axis=1)
-            stats["kept_share"][:, done] = [selection.mean_weight for selection in target.chosen.selections]
-            stats["step_size"][:, done] = step.size if step.info.step_size is None else step.info.step_size
-            if step.info.acceptance is None:
-                stats["guarded"][:, done] = target.guarded
-            else:  # a cut drift is only a worse proposal
-                stats.setdefault("acceptance", np.empty((chains, draws)))[:, done] = step.info.acceptance
-            weights.add(target.chosen)
-            half_weights.add(target.chosen, done)
-            done += 1
+            collector.add(step, target)
+            if after is not None:
+                after(step)
     except Escape as escape:
         raise DivergenceError(
             step=escape.number,
             step_size=escape.size,
             suggested_step_size=min(escape.size / 4.0, stable_step),
-            draws=kept[:, :done].copy(),
+            draws=collector.kept[:, : collector.done].copy(),
             last_state=escape.last,
             chains=escape.chains,
         ) from None
     except KeyboardInterrupt:
-        if not done:
+        if not collector.done:
             raise
         interrupted = True
-        warn(f"interrupted: the result holds {done} of {draws} draws per chain.", InterruptedWarning)
-    trimmed = {name: values[:, :done] for name, values in stats.items()}
-    return Collected(kept[:, :done], weights.result(), half_weights.result(), trimmed, interrupted)
+        warn(
+            f"interrupted: the result holds {collector.done} of {collector.draws} draws per chain.", InterruptedWarning
+        )
+    return collector.result(interrupted)

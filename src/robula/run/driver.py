@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
     number: int
     size: float
-    theta: FloatArray  # (c, d)
+    state: State
     info: Info
 
 
@@ -41,6 +41,7 @@ def iterate(
     centre: FloatArray,
     radius: float,
     adapting: int = 0,
+    resumed: tuple[int, State] | None = None,
 ) -> Iterator[Step]:
     """Yield the chains after each step.
 
@@ -53,11 +54,13 @@ def iterate(
         for the overflow would return nonsense from the steps before it.
     adapting : int
         For so many steps a kernel that adapts may do so.
+    resumed : (int, State), optional
+        Go on from this state after so many steps, instead of from the start.
     """
     # Overflow on the way out is expected, and reported below in words.
     with np.errstate(over="ignore", invalid="ignore"):
-        state: State = kernel.init(rngs, start, target)
-        for number, size in enumerate(step_sizes.tolist(), start=1):
+        done, state = (0, kernel.init(rngs, start, target)) if resumed is None else resumed
+        for number, size in enumerate(step_sizes[done:].tolist(), start=done + 1):
             if number == adapting + 1:
                 state = kernel.settled(state)
             try:
@@ -70,7 +73,7 @@ def iterate(
             if len(escaped):
                 raise Escape(number, size, state.theta, tuple(escaped.tolist()))
             state = moved
-            yield Step(number, size, state.theta, info)
+            yield Step(number, size, state, info)
 
 
 def track(items: Iterable[Item], total: int, description: str, enabled: bool) -> Iterator[Item]:

@@ -1,17 +1,22 @@
-"""Repeat a run from its setup, bit for bit or with something changed."""
+"""Repeat a run from its setup, bit for bit or with something changed; or go on with one that was killed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from robula._validation import show, warn
 from robula._version import __version__
 from robula.exceptions import InputError, RepeatWarning
+from robula.kernels.kernel import Kernel
 from robula.models.model import Model
 from robula.result.posterior import Posterior
+from robula.run.checkpoint import Checkpoints, read_checkpoint
 from robula.run.sampler import sample
 from robula.run.setup import Setup
+from robula.selectors.selection import Selector
 
 
 def setup_of(run: Posterior | Setup | Mapping[str, Any]) -> Setup:
@@ -58,3 +63,36 @@ def repeat(run: Posterior | Setup | Mapping[str, Any], model: Model, **changes: 
     if setup.robula != __version__:
         warn(f"the run was made by robula {setup.robula}, this is {__version__}: the draws may differ.", RepeatWarning)
     return sample(model, **{"progress": False, **setup.arguments(changes)})
+
+
+def resume(
+    path: str | os.PathLike[str],
+    model: Model,
+    *,
+    selector: Selector | None = None,
+    kernel: Kernel | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Go on with a run from its last checkpoint.
+
+    Parameters
+    ----------
+    path : path
+        As passed to ``robula.sample(..., checkpoint=path)``.
+    model : Model
+        The model of the run; other data, prior or names are refused, and so is another version of robula.
+    selector, kernel : optional
+        Only for a run with objects of your own that cannot be made again from their class and parameters.
+
+    Returns
+    -------
+    Posterior
+        The draws that the whole run would have given, bit for bit.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(model, Model):
+        raise InputError(f"resume takes the path of a checkpoint and the model, not {show(path)} and {show(model)}.")
+    snapshot = read_checkpoint(path)
+    snapshot.setup.require(model)
+    given = {name: value for name, value in (("selector", selector), ("kernel", kernel)) if value is not None}
+    checkpoints = Checkpoints(Path(path), snapshot.seconds_between, snapshot)
+    return sample(model, **snapshot.setup.arguments(given), progress=progress, checkpoint=checkpoints)

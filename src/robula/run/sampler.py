@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,8 @@ from robula.models.model import Model
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
-from robula.run.collector import collect
+from robula.run.checkpoint import Checkpoints, seconds_of
+from robula.run.collector import Collector, collect
 from robula.run.description import describe
 from robula.run.driver import iterate, track
 from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
@@ -62,6 +65,8 @@ def sample(
     start_variance: float | None = None,
     seed: int | np.random.SeedSequence = 0,
     progress: bool = True,
+    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    checkpoint_every: str | float = "60s",
 ) -> Posterior:
     """Draw from the posterior that the clean rows alone would have given.
 
@@ -104,6 +109,11 @@ def sample(
         The same seed and arguments give the same bits.
     progress : bool, optional
         Show a progress bar where there is a terminal or a notebook.
+    checkpoint : path, optional
+        Write the state of the run to this file from time to time; after a crash ``robula.resume(path, model)`` goes on
+        from there and returns the draws that the whole run would have given, bit for bit.
+    checkpoint_every : str or float, optional
+        Time between two checkpoints: "60s", "5m", "1h", or seconds.
 
     Returns
     -------
@@ -170,6 +180,10 @@ def sample(
         seed=describe_seed(root),
     )
 
+    interval = seconds_of(checkpoint_every)
+    if checkpoint is not None:
+        checkpoint = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(Path(checkpoint), interval)
+        checkpoint.begin(setup)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])
     parts = assemble(
@@ -205,10 +219,15 @@ def sample(
 
     target = parts.make_target()
     reach = float(np.linalg.norm(first - centre.theta, axis=1).max()) + centre.width
-    moves = iterate(moving, target, first, step_sizes, rngs, centre.theta, _LOST * reach, adapting)
+    collector = Collector((chains, draws, model.dim), model.n_rows, burn_in, thin)
+    snapshot = None if checkpoint is None else checkpoint.resumed
+    if snapshot is not None:
+        snapshot.restore(rngs, target, collector)
+    resumed = None if snapshot is None else (snapshot.number, snapshot.state)
+    moves = iterate(moving, target, first, step_sizes, rngs, centre.theta, _LOST * reach, adapting, resumed)
     shown = track(moves, steps, "sampling", progress)
-    shape = (chains, draws, model.dim)
-    collected = collect(shown, target, shape, model.n_rows, burn_in, thin, parts.default_step_size)
+    write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
+    collected = collect(shown, target, collector, parts.default_step_size, write)
     warn_if_guarded(collected.stats["guarded"])
     warn_if_unconverged(collected.draws, model.parameter_names)
     last_step = float(collected.stats["step_size"][:, -1].mean())

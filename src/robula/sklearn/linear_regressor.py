@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -121,6 +122,13 @@ class RobustBayesianRegressor(RobustGLMRegressor):
         self.noise_scale_ = float(scales.mean())
         # What a new response varies by, averaged over the draws.
         self._noise_variance = float((scales**2).mean())
+
+    def facts(self) -> dict[str, Any]:
+        """And the noise scale; None where it was sampled."""
+        return {**super().facts(), "noise_scale": None if self.noise_scale == "estimate" else self.noise_scale}
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        self.noise_scale = facts["noise_scale"]
 
     def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and noise."""

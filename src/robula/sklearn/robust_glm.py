@@ -30,6 +30,8 @@ from robula.sklearn.coordinates import Coordinates, identity_coordinates, robust
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
+# Settings of a run that hang on the units of its model.
+_OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_convexity", "start")
 
 
 class Predictive(NamedTuple):
@@ -103,15 +105,16 @@ class RobustBayesianGLM(BaseEstimator):
                 raise KeyboardInterrupt  # half a fit is no fit
         self.model_.parameter_names = self._names(X.shape[1], sampled)
         draws = coordinates.draws_to_user(posterior.draws)
-        # The run in standardised columns cannot be repeated on the model in the user's.
-        settings = {name: value for name, value in posterior.settings.items() if name != "setup"}
+        # Step sizes and curvatures of the run are in standardised columns; beside this model they would mislead.
+        settings = {name: value for name, value in posterior.settings.items() if name not in _OF_THE_RUN}
+        inside = {name: value for name, value in posterior.settings.items() if name in _OF_THE_RUN}
         self._set_posterior(
             replace(
                 posterior,
                 draws=draws,
                 parameter_names=self.model_.parameter_names,
                 variables=self.model_.variables(draws),
-                settings={**settings, "standardized": bool(self.standardize), "units": "user"},
+                settings={**settings, "standardized": bool(self.standardize), "in_standardized_columns": inside},
             )
         )
 

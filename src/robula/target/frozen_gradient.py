@@ -38,6 +38,11 @@ class FrozenGradient:
     model : Model
     selections : tuple of Selection
         One per chain, or a single one for any number of chains; chains that share one hold the same object.
+
+    Attributes
+    ----------
+    calls : int
+        After some of them preparing the later ones pays.
     """
 
     def __init__(self, model: Model, selections: tuple[Selection, ...]) -> None:
@@ -47,14 +52,14 @@ class FrozenGradient:
         # A Gram matrix costs d / 2 passes over the rows per selection, a step one pass per chain and direction.
         affine = isinstance(model, LinearModel) and model.by_predictor
         self._patience = model.dim * len(self._groups) / (2 * len(selections)) if affine else 0
-        self._calls = 0
+        self.calls = 0
         self._means: FrozenMeans | None = None
 
     def __call__(self, theta: FloatArray) -> FloatArray:
         """Return the mean gradients (c, d) at theta (c, d)."""
-        self._calls += 1
+        self.calls += 1
         if self._means is None:
-            if self._calls <= self._patience:
+            if self.calls <= self._patience:
                 return _by_weights(self._model, self._groups, theta)
             self._means = self._prepare()
         return self._means(theta)

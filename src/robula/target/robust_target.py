@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
@@ -14,7 +16,7 @@ from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.model import Model
 from robula.models.posterior_mode import inverse_factor
 from robula.models.priors import FlatPrior, NormalPrior
-from robula.selectors.selection import Selection, Selector
+from robula.selectors.selection import Part, Selection, Selector
 from robula.target.frozen_gradient import FrozenGradient, FrozenMeans, TranslatedMeans
 from robula.target.selection_refresh import Schedule
 
@@ -166,7 +168,7 @@ class RobustTarget:
         if anchors is None:
             return None
         made = {
-            anchor: self._selector.select_rows(self._model, theta[anchor], self._contamination)
+            anchor: _contiguous(self._selector.select_rows(self._model, theta[anchor], self._contamination))
             for anchor in sorted(set(anchors))
         }
         selections = tuple(made[anchor] for anchor in anchors)
@@ -243,12 +245,64 @@ class RobustTarget:
         factor = inverse_factor(relative) / scale[:, None]
         mean = origin
         for _ in range(2):  # the second step takes up the rounding of the first
-            mean = mean + factor @ (factor.T @ self.drift(mean[None])[0])
+            mean = mean + factor @ (factor.T @ self.log_density_and_drift(mean[None])[1][0])
         return GaussianLaw(mean, factor)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that changes from call to call, as arrays by name: what a checkpoint needs."""
+        means = None if self._times == 0 else self.chosen.means
+        calls = means.calls if isinstance(means, FrozenGradient) else 0
+        state = {"counts": np.array([self.selections_made, self._times, calls]), "guarded": self.guarded}
+        if self._schedule is None or self._times == 0:
+            return state | ({} if self._schedule is None else self._schedule.state())
+        distinct = list({id(selection): selection for selection in self.chosen.selections}.values())
+        places = {id(selection): index for index, selection in enumerate(distinct)}
+        state["selection_of_chain"] = np.array([places[id(selection)] for selection in self.chosen.selections])
+        for index, selection in enumerate(distinct):
+            state[f"scales{index}"] = np.array(selection.full_trust)
+            for number, part in enumerate(selection.parts):
+                state[f"weights{index}_{number}"] = part.weights
+                if part.basis is not None:
+                    state[f"basis{index}_{number}"] = part.basis
+        return state | self._schedule.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state; the selections' rules for new rows are not part of it, a run does not need them."""
+        made, times, calls = state["counts"].tolist()
+        self.guarded = state["guarded"]
+        if self._schedule is not None:
+            self._schedule.restore(state)
+        if self._schedule is not None and times:
+            chains = state["selection_of_chain"].tolist()
+            distinct = [_stored_selection(state, index, self._model.dim) for index in range(max(chains) + 1)]
+            selections = tuple(distinct[index] for index in chains)
+            self._choose(selections, 0, FrozenGradient(self._model, selections))
+        self.selections_made, self._times = made, times
+        if times:
+            self.chosen = self.chosen._replace(number=times)
+            if isinstance(self.chosen.means, FrozenGradient):
+                self.chosen.means.calls = calls
 
     def follower(self) -> FollowingTarget:
         """Return a target of as many chains that uses, at each call, the selections that this one used last."""
         return FollowingTarget(self)
+
+
+def _contiguous(selection: Selection) -> Selection:
+    """Return the selection with its arrays laid out as a checkpoint would give them back: products round by layout."""
+    if all(part.basis is None or part.basis.flags.c_contiguous for part in selection.parts):
+        return selection
+    parts = (Part(part.weights, None if part.basis is None else part.basis.copy(order="C")) for part in selection.parts)
+    return replace(selection, parts=tuple(parts))
+
+
+def _stored_selection(state: Mapping[str, np.ndarray], index: int, dim: int) -> Selection:
+    """Return one selection of a stored state."""
+    scales = tuple(state[f"scales{index}"].tolist())
+    parts = tuple(
+        Part(state[f"weights{index}_{number}"], state.get(f"basis{index}_{number}")) for number in range(len(scales))
+    )
+    return Selection(parts, dim, scales=scales)
 
 
 class FollowingTarget:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,14 @@ class Refresh(ABC):
     def due(self, theta: FloatArray) -> bool:
         """Tell whether new selections are to be made at theta (c, d); called once a step."""
 
+    @abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that changes from call to call."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from there."""
+
 
 class RefreshEvery(Refresh):
     """A new selection at each K-th call; 1 is the paper's Algorithm 1."""
@@ -40,6 +49,14 @@ class RefreshEvery(Refresh):
         """True at calls 1, 1 + K, 1 + 2 K, ..."""
         self._calls += 1
         return (self._calls - 1) % self._steps == 0
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the number of calls."""
+        return {"refresh": np.array([self._calls])}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from there."""
+        (self._calls,) = state["refresh"].tolist()
 
 
 class RefreshWhenMoved(Refresh):
@@ -63,6 +80,16 @@ class RefreshWhenMoved(Refresh):
         self._anchor, self._since = theta.copy(), 0
         return True
 
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the calls, those since the last selection, and where it was made."""
+        anchor = np.zeros((0, 0)) if self._anchor is None else self._anchor
+        return {"refresh": np.array([self._calls, self._since]), "anchor": anchor}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from there."""
+        self._calls, self._since = state["refresh"].tolist()
+        self._anchor = state["anchor"] if state["anchor"].size else None
+
 
 class Sharing:
     """After burn-in, two groups of chains share a selection each: fewer to make, and R-hat still compares two.
@@ -80,18 +107,18 @@ class Sharing:
     def __init__(self, width: float, burn_in: int) -> None:
         self._reach = REACH * width
         self._burn_in = burn_in
-        self._turn = 0
+        self.turn = 0
 
     def anchors(self, theta: FloatArray, calls: int) -> list[int]:
         """Return, for each chain at theta (c, d), the chain at whose place its selection is made."""
         chains = len(theta)
         if calls <= self._burn_in or chains < 3:
             return list(range(chains))
-        self._turn += 1
+        self.turn += 1
         anchors = []
         for chain in range(chains):
             group = range(chain % 2, chains, 2)
-            leader = group[self._turn % len(group)]
+            leader = group[self.turn % len(group)]
             near = float(np.linalg.norm(theta[chain] - theta[leader])) <= self._reach
             anchors.append(leader if near else chain)
         return anchors
@@ -121,3 +148,15 @@ class Schedule:
         if not self._refresh.due(theta):
             return None
         return list(range(len(theta))) if self._sharing is None else self._sharing.anchors(theta, self._calls)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that changes from call to call."""
+        turn = 0 if self._sharing is None else self._sharing.turn
+        return {"schedule": np.array([self._calls, turn]), **self._refresh.state()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from there."""
+        self._calls, turn = state["schedule"].tolist()
+        if self._sharing is not None:
+            self._sharing.turn = turn
+        self._refresh.restore(state)

@@ -147,9 +147,6 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
     design = prepared.encoding.design(prepared.rows)
     fitted: Any = estimator.fit(design, y.to_numpy())
     notes = ["Columns were standardised robustly for sampling; all figures are in the units of the file."]
-    if isinstance(fitted.facts().get("noise_scale"), float) and options.noise_scale is None:
-        noise = f"{fitted.noise_scale_:.4g}"
-        notes.append(f"The noise scale, {noise}, was estimated robustly from the same rows and then held fixed.")
     return TableFit(
         model=model,
         target=target,

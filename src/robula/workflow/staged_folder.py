@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from robula._files import flush_folder
 from robula.exceptions import InputError
 
 
@@ -100,25 +101,16 @@ def _swap(partial: Path, target: Path, previous: Path) -> None:
         except BaseException:
             os.rename(previous, target)
             raise
-    _sync(target.parent)
+    flush_folder(target.parent)
     shutil.rmtree(previous, ignore_errors=True)
 
 
 def _flush(folder: Path) -> None:
+    """Flush what was written: a rename may otherwise reach the disk before the content."""
     for path in folder.iterdir():
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    """Flush a file or folder to the disk: a rename may otherwise reach it before the content."""
-    if path.is_dir() and sys.platform == "win32":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
+    flush_folder(folder)
 
 
 @contextmanager
