@@ -65,18 +65,19 @@ def text(table: pd.DataFrame) -> str:
 
 def _summary(known: pd.DataFrame) -> str:
     """The demands, met or missed, and who wins."""
-    split = {tuned_on: known[known["tuned_on"].astype(str) == str(tuned_on)] for tuned_on in _GROUPS}
-    columns = {
-        f"{_SHORT[tuned_on]}, {told}": all_checks(group, told)
-        for tuned_on, group in split.items()
-        for told in CONTAMINATIONS
-    }
-    lines = ["## In short", "", "What issue 14 demands of robula's defaults, by the contamination it is told:", ""]
-    first = next(iter(columns.values()))
-    rows = [
-        [check.item, check.target, *(str(checks[i]) for checks in columns.values())] for i, check in enumerate(first)
+    columns: dict[str, list[str]] = {}
+    for tuned_on, short in _SHORT.items():
+        group = known[known["tuned_on"].astype(str) == str(tuned_on)]
+        columns |= {f"{short}, {told}": [str(check) for check in all_checks(group, told)] for told in CONTAMINATIONS}
+        columns[f"{short}, MM"] = [check.value for check in all_checks(group, "", "mm")]
+    demands = [(check.item, check.target) for check in all_checks(known, CONTAMINATIONS[0])]
+    lines = [
+        "## In short",
+        "",
+        "What is demanded of robula's defaults, by the contamination it is told, and the same figures of MM:",
+        "",
+        *_markdown(["", "target", *columns], zip(*zip(*demands, strict=True), *columns.values(), strict=True)),
     ]
-    lines += _markdown(["", "target", *columns], rows)
     air = {told: air_checks(known, told) for told in AIR_CONTAMINATIONS}
     rows = [
         [check.item, check.target, *(str(checks[i]) for checks in air.values())]

@@ -117,9 +117,11 @@ def error_by_set(cells: pd.DataFrame) -> pd.DataFrame:
                 ", ".join(f"{rival} {count}" for rival, count in counts.head(4).items()) or "none"
             )
             row["of"] = len(ours)
-        best = medians.idxmin()
-        quantile = rivals.loc[rivals["label"] == best, "error"].quantile(0.9)
-        rows.append(row | {"best rival": best, "its median": medians.min(), "its 90 %": quantile})
+        if len(medians):
+            best = medians.idxmin()
+            quantile = rivals.loc[rivals["label"] == best, "error"].quantile(0.9)
+            row |= {"best rival": best, "its median": medians.min(), "its 90 %": quantile}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

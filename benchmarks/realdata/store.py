@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import io
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,7 +33,9 @@ def read(path: Path) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     text = path.read_text()
     whole = text[: text.rfind("\n") + 1]
-    table = pd.read_csv(io.StringIO(whole), dtype=dict.fromkeys(_TEXT, "object"), keep_default_na=False, na_values=[""])
+    table = pd.read_csv(
+        io.StringIO(whole), dtype=dict.fromkeys(_TEXT, "object"), keep_default_na=False, na_values=["", "nan"]
+    )
     table[_TEXT] = table[_TEXT].fillna("")
     table[_WHOLE] = table[_WHOLE].astype("Int64")
     return table.drop_duplicates(KEYS, keep="last").reset_index(drop=True)
@@ -84,4 +87,6 @@ def _locked(path: Path) -> Iterator[io.TextIOWrapper]:
 
 
 def _short(value: Any) -> Any:
-    return f"{value:.5g}" if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    return "" if math.isnan(value) else f"{value:.5g}"
