@@ -17,7 +17,7 @@ from benchmarks.realdata.glm_rivals import count_fit
 from benchmarks.realdata.regression_rivals import mad_scale
 
 _WARM_UP, _DRAWS = 250, 250
-_ROUND = 128
+_ROUND = 512
 _HALF = 0.5
 
 
@@ -60,50 +60,68 @@ def _robust_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _run(law: str, X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Draws of the level, the slopes and the law's own parameters."""
     import jax
 
+    jax.config.update("jax_enable_x64", True)
     n_rows = -(-len(y) // _ROUND) * _ROUND
     padding = n_rows - len(y)
-    sampler = _sampler(law, n_rows, X.shape[1])
-    sampler.run(
-        jax.random.PRNGKey(0),
-        np.pad(X, ((0, padding), (0, 0))),
-        np.pad(y, (0, padding)),
-        np.pad(np.ones(len(y)), (0, padding)),
-    )
-    return {name: np.asarray(values, dtype=float) for name, values in sampler.get_samples().items()}
+    data = {
+        "X": np.pad(X, ((0, padding), (0, 0))),
+        "y": np.pad(y, (0, padding)),
+        "counts": np.pad(np.ones(len(y)), (0, padding)),
+    }
+    draws = _sampler(law, n_rows, X.shape[1])(jax.random.PRNGKey(0), data)
+    shown = {
+        name.removeprefix("log_"): np.exp(value) if name.startswith("log_") else value for name, value in draws.items()
+    }
+    return {name: np.asarray(value, dtype=float) for name, value in shown.items()}
 
 
 @cache
 def _sampler(law: str, n_rows: int, n_columns: int) -> Any:
-    """The compiled sampler of a shape."""
-    import numpyro
-    from numpyro.infer import MCMC, NUTS
-
-    numpyro.enable_x64()
-    kernel = NUTS(_models()[law], max_tree_depth=6)
-    return MCMC(kernel, num_warmup=_WARM_UP, num_samples=_DRAWS, jit_model_args=True, progress_bar=False)
-
-
-def _models() -> dict[str, Callable[..., None]]:
+    """The compiled sampler of a shape: one chain from level and slopes 0, in standardised columns."""
+    import jax
     import jax.numpy as jnp
-    import numpyro
+    from numpyro.infer.hmc import hmc
+
+    names, log_density = _laws()[law]
+    start = {"level": jnp.zeros(()), "slopes": jnp.zeros(n_columns), **{name: jnp.zeros(()) for name in names}}
+
+    def sample(key: Any, data: dict[str, Any]) -> dict[str, Any]:
+        init, step = hmc(potential_fn_gen=lambda **data: lambda z: -log_density(z, **data), algo="NUTS")
+        state = init(start, _WARM_UP, dense_mass=True, max_tree_depth=6, model_kwargs=data, rng_key=key)
+        state = jax.lax.fori_loop(0, _WARM_UP, lambda _, now: step(now, model_kwargs=data), state)
+
+        def keep(state: Any, _: None) -> tuple[Any, Any]:
+            state = step(state, model_kwargs=data)
+            return state, state.z
+
+        return jax.lax.scan(keep, state, None, length=_DRAWS)[1]
+
+    return jax.jit(sample)
+
+
+def _laws() -> dict[str, tuple[tuple[str, ...], Callable[..., Any]]]:
+    """Each law's own parameters, logarithms of positive numbers, and its log posterior density."""
+    import jax.numpy as jnp
     from numpyro import distributions as dist
 
-    def predictor(X: Any, wide: float) -> Any:
-        level = numpyro.sample("level", dist.Normal(0.0, 2.0 * wide))
-        slopes = numpyro.sample("slopes", dist.Normal(0.0, wide).expand([X.shape[1]]).to_event(1))
-        return level + X @ slopes
+    def prior(z: dict[str, Any], wide: float) -> Any:
+        return dist.Normal(0.0, 2.0 * wide).log_prob(z["level"]) + dist.Normal(0.0, wide).log_prob(z["slopes"]).sum()
 
-    def student(X: Any, y: Any, counts: Any) -> None:
-        mean = predictor(X, 5.0)
-        sigma = numpyro.sample("sigma", dist.HalfNormal(2.0))
-        freedom = numpyro.sample("freedom", dist.Gamma(2.0, 0.1))
-        numpyro.factor("rows", (counts * dist.StudentT(freedom, mean, sigma).log_prob(y)).sum())
+    def student(z: dict[str, Any], X: Any, y: Any, counts: Any) -> Any:
+        sigma, freedom = jnp.exp(z["log_sigma"]), jnp.exp(z["log_freedom"])
+        rows = dist.StudentT(freedom, z["level"] + X @ z["slopes"], sigma).log_prob(y)
+        scales = dist.HalfNormal(2.0).log_prob(sigma) + dist.Gamma(2.0, 0.1).log_prob(freedom)
+        return prior(z, 5.0) + scales + z["log_sigma"] + z["log_freedom"] + (counts * rows).sum()
 
-    def negative_binomial(X: Any, y: Any, counts: Any) -> None:
-        mean = jnp.exp(jnp.clip(predictor(X, 2.5), -30.0, 30.0))
-        size = numpyro.sample("size", dist.LogNormal(0.0, 2.0))
-        numpyro.factor("rows", (counts * dist.NegativeBinomial2(mean, size).log_prob(y)).sum())
+    def negative_binomial(z: dict[str, Any], X: Any, y: Any, counts: Any) -> Any:
+        mean = jnp.exp(jnp.clip(z["level"] + X @ z["slopes"], -30.0, 30.0))
+        rows = dist.NegativeBinomial2(mean, jnp.exp(z["log_size"])).log_prob(y)
+        return prior(z, 2.5) + dist.Normal(0.0, 2.0).log_prob(z["log_size"]) + (counts * rows).sum()
 
-    return {"student": student, "negative binomial": negative_binomial}
+    return {
+        "student": (("log_sigma", "log_freedom"), student),
+        "negative binomial": (("log_size",), negative_binomial),
+    }

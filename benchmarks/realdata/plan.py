@@ -19,8 +19,7 @@ ALL_RATES = ("y*10", "x=-999", "y+4s", "shuffled y", "false zeros", "random flip
 #: The kinds that are also cross-validated, at FOLDED_RATE.
 FOLDED = ("y*10", "x*10", "y+4s", "false zeros", "random flips")
 FOLDED_RATE = 0.05
-#: Short chains are long all the same: NUTS runs these kinds only, at this rate, and is not cross-validated on them.
-NUTS_KINDS = ("y*10", "x*10", "x=-999", "y+4s", "shuffled y", "copies", "false zeros")
+#: Rivals by NUTS run at this rate only: short chains are long all the same.
 NUTS_RATE = 0.1
 #: Air Quality has up to 26 % of bad rows.
 AIR_CONTAMINATIONS = ("0.1", "0.2", "0.3", "estimate")
@@ -118,6 +117,4 @@ def _contaminations(kind: str, rate: float) -> tuple[str, ...]:
 
 
 def _tries(method: str, kind: str, rate: float) -> bool:
-    if not method.endswith("_nuts") or kind == AS_THEY_COME:
-        return True
-    return kind in NUTS_KINDS and rate == NUTS_RATE
+    return not method.endswith("_nuts") or kind == AS_THEY_COME or rate == NUTS_RATE
