@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import stats
 
+from benchmarks.realdata.reference import PlainFit
+
 #: Ends of the 90 % predictive interval.
 _LOW, _HIGH = 0.05, 0.95
 
@@ -76,6 +78,14 @@ class LabelLaw(NamedTuple):
     def covers(self, y: np.ndarray) -> np.ndarray:
         """Two labels have no interval."""
         return np.full(len(y), np.nan)
+
+
+def plain_law(plain: PlainFit, rows: np.ndarray) -> Law:
+    """Predictive laws of a maximum likelihood fit: what log-likelihoods are compared with."""
+    mean = plain.mean(rows)
+    if plain.family == "regression":
+        return StudentLaw(mean, np.full(len(rows), plain.sigma))
+    return CountLaw(mean, mean) if plain.family == "count" else LabelLaw(mean)
 
 
 class Fit(NamedTuple):

@@ -44,8 +44,6 @@ RIVALS: dict[str, dict[str, Callable[[np.ndarray, np.ndarray], Fit]]] = {
     },
     "binary": {"logistic": glm_rivals.logistic, "cleanlab_labels": glm_rivals.cleanlab_labels},
 }
-#: The plain method of each family, that log-likelihoods are compared with.
-PLAIN = {"regression": "least_squares", "count": "poisson_glm", "binary": "logistic"}
 METHODS = (OURS, *(name for methods in RIVALS.values() for name in methods))
 #: Smaller sets are looked at as they come only: a twentieth of them is not a row or two.
 FEWEST_ROWS = 100

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.realdata.errors import AS_THEY_COME, KINDS, Problem, inject
 from benchmarks.realdata.ours import robula_fit
-from benchmarks.realdata.plan import AIR, OURS, PLAIN, RIVALS, Cell, folded
+from benchmarks.realdata.plan import AIR, OURS, RIVALS, Cell, folded
 from benchmarks.realdata.scores import Method, figures
 from benchmarks.realdata.sets import AbsentError, DataSet, load
 
@@ -35,7 +35,7 @@ def _line(cell: Cell, data: DataSet, problem: Problem | None) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            row |= figures(problem, _method(cell, data.family), RIVALS[data.family][PLAIN[data.family]], folded(cell))
+            row |= figures(problem, _method(cell, data.family), folded(cell))
     except ImportError as error:
         row |= {"failed": f"{error}: pip install 'robula[bench]'"}
     except Exception as error:  # one broken cell must not end a run of hours; it is listed, and tried again next time
