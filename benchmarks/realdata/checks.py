@@ -72,9 +72,9 @@ def _as_they_come(plain: pd.DataFrame, limit: float) -> list[Check]:
 
 
 def silent_misfits(plain: pd.DataFrame, limit: float) -> pd.Series:
-    """Which sets were made worse and called usable without a word."""
+    """Which sets were made worse and called usable without a word; rivals without a verdict of their own say nothing."""
     worse = (plain["removed"] > limit) | (plain["gain"] < _LEAST_GAIN) | (plain["coverage"] < _LEAST_COVERAGE)
-    return worse & (plain["warnings"] == "") & (plain["verdict"] == "usable")
+    return worse & (plain["warnings"] == "") & plain["verdict"].isin(["usable", ""])
 
 
 def _injected(injected: pd.DataFrame, table: pd.DataFrame) -> list[Check]:
