@@ -45,11 +45,14 @@ def all_checks(table: pd.DataFrame, contamination: str, method: str = OURS) -> l
     plain = regression[regression["kind"] == AS_THEY_COME]
     injected = regression[regression["error"].notna() & (regression["kind"] != AIR)]
     labels = ours[(ours["family"] == "binary") & (ours["kind"] == AS_THEY_COME)]
+    gaps = (labels["mean_ratio"] - 1.0).abs()
     return [
         *_as_they_come(plain, float(contamination) if contamination[:1] == "0" else _LIMIT_OF_ESTIMATE),
         *_injected(injected, table),
         _check("6 labels as they come", "mean probability within 5 % of the base rate, largest gap <= .05",
-               (labels["mean_ratio"] - 1.0).abs(), np.max, lambda gap: gap <= 0.05),
+               gaps, np.max, lambda gap: gap <= 0.05),
+        _check("6 labels as they come", f"the same probability, sets of at least {FEWEST_ROWS} rows",
+               gaps[labels["rows"] >= FEWEST_ROWS], np.max, lambda gap: gap <= 0.05),
     ]  # fmt: skip
 
 
