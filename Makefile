@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench leaderboard check-install check-oldest clean help
+.PHONY: demo test lint bench leaderboard realdata check-install check-oldest clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
@@ -17,6 +17,7 @@ help:
 	@echo "make check-install, make check-oldest  a clean wheel; the oldest dependencies"
 	@echo "make bench  speed tables: robust steps against plain ones, and against NUTS"
 	@echo "make leaderboard  hours, resumable: every method against every attack, docs/leaderboard.md"
+	@echo "make realdata  an hour, resumable: robula and its rivals on real data, docs/realdata.md"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -30,6 +31,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/robula demo --out demo
@@ -56,6 +61,9 @@ check-install:
 # The oldest dependencies that are declared.
 check-oldest:
 	scripts/check_oldest.sh $(PYTHON)
+
+realdata: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.realdata --jobs $(JOBS) --page
 
 clean:
 	rm -rf $(VENV) demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
