@@ -103,7 +103,8 @@ class BadPopulation:
         self._counts = smooth
         shares = smooth[places] - 0.5 * members + pseudo * _GROSS_SHARES[places]
         ratio = np.maximum(shares, 1e-12) / (np.maximum(total - members, 0.0) + pseudo) / _GROSS_SHARES[places]
-        return gross_log_density(scores, constants.GROSS_SCALE) + np.log(ratio)
+        # An interval can be wider than a bin; of such rows the histogram knows nothing.
+        return gross_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
 
     def _gate_columns(self, members: FloatArray, total: float) -> FloatArray:
         self._centre = members @ self._place / max(total, 1e-9)
@@ -140,7 +141,7 @@ class BadPopulation:
         places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), _EDGES[1:-1])
         total = float(self._counts.sum()) + constants.PSEUDO_ROWS
         ratio = (self._counts / _GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
-        counted = gross_log_density(scores, constants.GROSS_SCALE) + np.log(ratio)
+        counted = gross_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
         density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
         columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
         return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density
