@@ -144,7 +144,7 @@ def test_table_survives_a_kill_and_the_last_line_counts(tmp_path):
 
 def run(folder, *arguments):
     command = [sys.executable, "-m", "benchmarks.realdata", "--quick", "--jobs", "1", "--out", folder / "results.csv"]
-    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -45,6 +45,7 @@ def stacked(variables) -> np.ndarray:
     return np.column_stack([np.asarray(variables["beta"]).reshape(-1, 3), np.asarray(variables["noise"]).ravel()])
 
 
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 @pytest.mark.parametrize("language", ["numpyro", "pymc"])
 def test_gap_to_nuts_on_the_clean_rows(language, data, clean):
     """Bias of at most 2 widths of the clean posterior, sqrt of the summed variances; 1.5 was seen, and spread 0.9.

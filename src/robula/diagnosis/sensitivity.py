@@ -116,7 +116,7 @@ def contamination_path(
     --------
     >>> import robula
     >>> problem = robula.simulate.linear_regression(n_clean=300, dim=2, contamination=0.2, seed=1)
-    >>> path = robula.contamination_path(problem.model, levels=[0.0, 0.1, 0.2])
+    >>> path = robula.contamination_path(problem.model, levels=[0.0, 0.2, 0.3])
     >>> path.to_frame().shape
     (6, 7)
     """
