@@ -204,6 +204,7 @@ def sample(
             "contamination_budget": budget,
             "contamination_estimate": None if found is None else found._asdict(),
             "selector": repr(selector),
+            "last_level_share": selector.last_level_share(contamination, model.dim),
             "kernel": repr(kernel),
             "step_size": last_step,
             "step_size_from": _step_size_from(step_size),

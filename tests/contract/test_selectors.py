@@ -12,12 +12,13 @@ import robula
 SELECTORS = {
     "mean": robula.SampleMean(),
     "bhatia2019": robula.RecursiveMean(),
+    "all_rows": robula.RecursiveMean(variant="all_rows"),
     "lai2016": robula.RecursiveMean(variant="lai2016"),
     "spectral": robula.SpectralFilter(),
     "diakonikolas2017": robula.SpectralFilter(variant="diakonikolas2017"),
     "geometric_median": robula.GeometricMedian(),
 }
-ROBUST = ["bhatia2019", "lai2016", "spectral", "diakonikolas2017", "geometric_median"]
+ROBUST = ["bhatia2019", "all_rows", "lai2016", "spectral", "diakonikolas2017", "geometric_median"]
 #: A coordinate-wise centre or scale depends on the axes: the other selectors are equivariant to permuting axes only.
 ROTATION_EQUIVARIANT = ["mean", "diakonikolas2017", "geometric_median"]
 #: Assumes points of unit covariance.

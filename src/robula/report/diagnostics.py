@@ -143,6 +143,12 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         (severe if size < _TOO_FEW else mild).append(
             f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
+    share = posterior.settings.get("last_level_share", 0.0)
+    if share >= 0.5:
+        severe.append(
+            f"Up to {share:.0%} of the rows at the last level of the recursion can be bad, so bad rows can carry the "
+            'whole answer away: use selector="excess", or RecursiveMean(variant="lai2016").'
+        )
     if measured.weight_drift > _STEADY:
         mild.append(
             f"Row weights still move ({measured.weight_drift:.2f} a row between the halves of the run): use a longer "

@@ -2,6 +2,7 @@
 
 from robula.simulate import attacks
 from robula.simulate.contaminated_regression import contaminated_regression
+from robula.simulate.hidden_cluster import hidden_cluster
 from robula.simulate.label_flips import confident_flips, random_flips
 from robula.simulate.linear_regression import linear_regression
 from robula.simulate.mean_estimation import mean_estimation
@@ -12,6 +13,7 @@ __all__ = [
     "attacks",
     "confident_flips",
     "contaminated_regression",
+    "hidden_cluster",
     "linear_regression",
     "mean_estimation",
     "random_flips",

@@ -20,6 +20,7 @@ from robula.theory.gradient_error import (
 )
 from robula.theory.planning import Plan, plan
 from robula.theory.population import population_mean_constants, population_regression_constants
+from robula.theory.recursion import all_rows_constant, all_rows_error_bound, last_level_share, recursion_levels
 
 __all__ = [
     "Bound",
@@ -27,12 +28,15 @@ __all__ = [
     "Constants",
     "ContaminationLevel",
     "Plan",
+    "all_rows_constant",
+    "all_rows_error_bound",
     "ball_radius",
     "contamination_level",
     "corrected_wasserstein_bound",
     "fourth_moment_constant",
     "gradient_error_bound",
     "initial_kl",
+    "last_level_share",
     "low_variance_error",
     "mean_constants",
     "measure_gradient_constant",
@@ -40,6 +44,7 @@ __all__ = [
     "plan",
     "population_mean_constants",
     "population_regression_constants",
+    "recursion_levels",
     "regression_constants",
     "second_moment_bound",
     "truncation_shift",
