@@ -87,7 +87,9 @@ def test_such_a_run_is_not_called_usable():
 
 
 ATTACKS = {
-    "group": lambda rng, count, dim, size: size * np.ones(dim) / math.sqrt(dim) + 0.01 * rng.standard_normal((count, dim)),
+    "group": lambda rng, count, dim, size: (
+        size * np.ones(dim) / math.sqrt(dim) + 0.01 * rng.standard_normal((count, dim))
+    ),
     "shell": lambda rng, count, dim, size: size * _unit(rng.standard_normal((count, dim))),
     "line": lambda rng, count, dim, size: size * rng.standard_normal((count, 1)) * np.eye(dim)[0],
     "half-space": lambda rng, count, dim, size: np.abs(rng.standard_normal((count, dim))) * size / math.sqrt(dim),
@@ -138,7 +140,7 @@ def test_the_proved_bound_by_hand():
 
 
 def test_the_proved_rate_is_that_of_the_lemma():
-    """The error over sqrt(eta log d) stays bounded as eta falls and d grows: the lemma's rate, polynomial in nothing."""
+    """The error over sqrt(eta log d) stays bounded as eta falls and d grows: that is the lemma's rate."""
     ratios = [
         theory.all_rows_error_bound(dim, eta, 1.0, 3.0) / math.sqrt(eta * (1 + math.log(dim)))
         for eta in (1e-6, 1e-4, 1e-2)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-_COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not run": "dim"}
+_COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not run": "dim", "not judged": "dim"}
 
 
 def reproduce(
@@ -46,7 +46,8 @@ def reproduce(
         table.add_column(heading)
     for claim in claims:
         colour = _COLOURS[claim.verdict]
-        table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding)
+        read = "".join(f"\n{label}: {verdict}" for label, verdict, _ in claim.readings)
+        table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding + read)
     console.print(table)
     console.print(f"tables, figures, settings and claims: [bold]{out}[/bold]")
 

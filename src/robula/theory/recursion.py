@@ -1,8 +1,8 @@
 """The recursion of Algorithm 2: where lem:rob_bound fails as printed, and its proof with constants where all rows stay.
 
 Algorithm 2 recurses on the *truncated* rows, so the share of bad rows grows by up to 1 / (1 - epsilon)^2 a level, while
-Appendix A treats it as constant. Recursing on all rows (``RecursiveMean(variant="all_rows")``) mends the proof and makes
-its constants computable; docs/errata.md has both derivations.
+Appendix A treats it as constant. Recursing on all rows (``RecursiveMean(variant="all_rows")``) mends the proof and
+makes its constants computable; docs/errata.md has both derivations.
 """
 
 from __future__ import annotations
