@@ -37,6 +37,20 @@ def test_certificate_says_what_is_proved_measured_and_assumed(problem, posterior
     assert result.effective_sample_size == pytest.approx(posterior.summary()["ess_bulk"].astype(float).min(), rel=0.5)
 
 
+def test_covariances_are_those_of_the_trusted_rows(problem, posterior):
+    """The bad rows' gradients would otherwise set the error budget: the attacker owns them."""
+    result = robula.certificate(problem.model, posterior, step_halving=False)
+
+    def norm(weights):
+        gradients = problem.model.gradients(posterior.mean)
+        return np.linalg.eigvalsh(np.cov(gradients.T, aweights=weights, ddof=0))[-1]
+
+    trusted, everything = norm(posterior.row_weights), norm(np.ones(problem.model.n_rows))
+    assert everything > 1.5 * trusted
+    m = posterior.settings["strong_convexity"] / problem.model.n_rows
+    assert result.mean_shift == pytest.approx(math.sqrt(0.05 * (1 + math.log(3)) * trusted) / m)
+
+
 def test_conditions_that_fail_are_said(problem, posterior):
     """The paper's own default regression admits almost no contamination: the certificate may not hide it."""
     result = robula.certificate(problem.model, posterior, C_R=100.0, step_halving=False)

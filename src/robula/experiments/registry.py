@@ -76,15 +76,15 @@ FULL = Plan(
     runs=10,
     mean_steps=(300, 1000),
     regression_steps=(100, 300),
-    uncorrupted={"astro": 3, "phishing": 2},
+    uncorrupted={"astro": 2, "phishing": 1},
     flips={"breast-cancer": 0.1, "german": 0.1, "diabetes": 0.15},
     flip_levels=(0.05, 0.1, 0.15, 0.2),
     flip_runs=5,
-    other_flip_runs=2,
+    other_flip_runs=1,
     chains=4,
     segment={"default": 1000, "phishing": 300},
     budget={"default": _BUDGET, "phishing": {"Rob-ULA": 1200, "ULA": 64_000}},
-    reading_runs=2,
+    reading_runs=1,
     reading_sizes=(8000, 16_000, 32_000, 64_000),
 )
 

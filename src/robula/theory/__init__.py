@@ -1,6 +1,13 @@
 """The paper's bounds as functions: what a run can promise before it starts. A leaf: NumPy and SciPy only."""
 
 from robula.theory.bounds import Bound, Condition, initial_kl, second_moment_bound, wasserstein_bound
+from robula.theory.concentration import (
+    C_Z4,
+    fourth_moment_tail,
+    gaussian_excess,
+    gaussian_fourth_moment,
+    gaussian_fourth_norm,
+)
 from robula.theory.constants import (
     Constants,
     ContaminationLevel,
@@ -23,6 +30,7 @@ from robula.theory.population import population_mean_constants, population_regre
 from robula.theory.recursion import all_rows_constant, all_rows_error_bound, last_level_share, recursion_levels
 
 __all__ = [
+    "C_Z4",
     "Bound",
     "Condition",
     "Constants",
@@ -34,6 +42,10 @@ __all__ = [
     "contamination_level",
     "corrected_wasserstein_bound",
     "fourth_moment_constant",
+    "fourth_moment_tail",
+    "gaussian_excess",
+    "gaussian_fourth_moment",
+    "gaussian_fourth_norm",
     "gradient_error_bound",
     "initial_kl",
     "last_level_share",
