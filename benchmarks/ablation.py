@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import robula
-from robula.selectors.excess.selector import PARTS, ExcessSelector, PreparedExcess
+from robula.selectors.excess.excess_selector import PARTS, ExcessSelector, PreparedExcess
 from robula.simulate.attacks import ATTACKS
 
 DOCS = Path(__file__).parents[1] / "docs"

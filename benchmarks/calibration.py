@@ -22,7 +22,7 @@ ROWS, DIM, BINS = 60, 3, 10
 RANKED = 99
 
 
-def linear(rng: np.random.Generator) -> tuple[robula.Model, np.ndarray]:
+def linear(rng: np.random.Generator) -> tuple[robula.models.Model, np.ndarray]:
     """Correlated columns of unlike scales, prior N(0, 1)."""
     theta = rng.standard_normal(DIM)
     X = rng.standard_normal((ROWS, DIM)) * [0.2, 1.0, 3.0]
@@ -31,7 +31,7 @@ def linear(rng: np.random.Generator) -> tuple[robula.Model, np.ndarray]:
     return robula.LinearModel(X, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 1.0)), theta
 
 
-def logistic(rng: np.random.Generator) -> tuple[robula.Model, np.ndarray]:
+def logistic(rng: np.random.Generator) -> tuple[robula.models.Model, np.ndarray]:
     """Labels from the model, prior N(0, 1)."""
     theta = rng.standard_normal(DIM)
     X = rng.standard_normal((ROWS, DIM)) * [0.5, 1.0, 2.0]
@@ -42,13 +42,13 @@ def logistic(rng: np.random.Generator) -> tuple[robula.Model, np.ndarray]:
     return robula.LogisticModel(X, y.astype(int), prior=robula.NormalPrior(0.0, 1.0)), theta
 
 
-MODELS: dict[str, Callable[[np.random.Generator], tuple[robula.Model, np.ndarray]]] = {
+MODELS: dict[str, Callable[[np.random.Generator], tuple[robula.models.Model, np.ndarray]]] = {
     "linear": linear,
     "logistic": logistic,
 }
 
 
-def ranks(name: str, kernel: str | robula.Kernel, replications: int, seed: int = 0) -> np.ndarray:
+def ranks(name: str, kernel: str | robula.kernels.Kernel, replications: int, seed: int = 0) -> np.ndarray:
     """Rank of each true parameter among 99 thinned draws, shape (replications, d), in 0..99."""
     result = np.empty((replications, DIM), dtype=int)
     for index in range(replications):

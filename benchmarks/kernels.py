@@ -20,8 +20,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import robula
-from robula.models.gaussian import GaussianPosterior
-from robula.result.arviz import effective_sample_sizes
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.result.arviz_conversion import effective_sample_sizes
 
 #: The recommended way to run: which rows, how many they stand for, and how long a selection is kept.
 SELECTOR = "excess"
@@ -96,7 +96,7 @@ def run_ours(case: Case, epsilon: float, kernel: str, seed: int) -> Score | None
             seed=seed,
             progress=False,
         )
-    except robula.DivergenceError:
+    except robula.exceptions.DivergenceError:
         return None
     return score(posterior.draws, time.perf_counter() - began, case.clean)
 
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/kernels.md")
     options = parser.parse_args()
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         results = measure(options.seeds)
     text = "\n".join(
         [

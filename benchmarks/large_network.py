@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import robula
-from robula.langevin.drift import RobustDrift
-from robula.langevin.robust_gradient import robust_gradient
+from robula.target.drift import RobustDrift
+from robula.target.robust_gradient import robust_gradient
 
 ROWS, INPUTS, WIDTH = 2000, 12, 64
 CHUNKS = (50, 500, 2000)
@@ -75,7 +75,7 @@ def one_chunk_size(chunk_size: int) -> dict[str, float]:
     model = large_model(chunk_size)
     theta, ones = model.initial, np.ones(ROWS)
     found = {"plain gradient": seconds(lambda: model.weighted_gradient(theta, ones))}
-    kernel = robula.LeimkuhlerMatthews()
+    kernel = robula.kernels.LeimkuhlerMatthews()
     rngs = [np.random.default_rng(0)]
 
     def step_of(selector: Any) -> Callable[[], object]:
@@ -85,7 +85,7 @@ def one_chunk_size(chunk_size: int) -> dict[str, float]:
         drift(theta[None])
         return lambda: kernel.step(rngs, state, drift, 1e-6)
 
-    trimmed = robula.TrimmedLikelihood()
+    trimmed = robula.selectors.TrimmedLikelihood()
     found["step, selection kept"] = seconds(step_of(trimmed))
     found["refresh, TrimmedLikelihood"] = seconds(lambda: trimmed.select_rows(model, theta, 0.1))
     found["memory, MB"] = peak_memory() - before

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import robula
-from robula.selectors.excess.counts import EDGES, PROBABILITIES, clean_count
-from robula.selectors.excess.selector import PreparedExcess
+from robula.selectors.excess.excess_constants import EDGES, PROBABILITIES
+from robula.selectors.excess.excess_counts import clean_count
+from robula.selectors.excess.excess_selector import PreparedExcess
 
 OUT = Path(__file__).parents[1] / "docs" / "images" / "method.png"
 # Colour-blind safe (Okabe and Ito).
@@ -20,7 +21,7 @@ def main() -> None:
     """Stealth attack, d = 5: counts against expectation, and the row weights that follow."""
     problem = robula.simulate.contaminated_regression("stealth_shift", dim=5, contamination=0.2, seed=7)
     model = problem.model
-    prepared = robula.ExcessSelector().prepared(model, 0.2)
+    prepared = robula.selectors.ExcessSelector().prepared(model, 0.2)
     assert isinstance(prepared, PreparedExcess)
     weights = prepared.selection.weights
     z = model.y - model.predictor(prepared.mode)

@@ -34,7 +34,7 @@ def features(kind: str, rng: np.random.Generator, dim: int) -> np.ndarray:
 
 def compare(model: robula.LinearModel, clean: robula.LinearModel) -> tuple[float, float]:
     """Bias and spread of the weighted rows' posterior against all rows of ``clean``, in widths."""
-    weights = robula.ExcessSelector().select_rows(model, np.zeros(model.dim), 0.2).weights
+    weights = robula.selectors.ExcessSelector().select_rows(model, np.zeros(model.dim), 0.2).weights
     found, wanted = model.gaussian_posterior(weights), clean.gaussian_posterior()
     width = np.sqrt(np.trace(wanted.covariance))
     return float(np.linalg.norm(found.mean - wanted.mean) / width), float(np.sqrt(np.trace(found.covariance)) / width)
@@ -85,7 +85,7 @@ def main() -> None:
     shares = []
     for seed in range(1, 9):
         problem = robula.simulate.contaminated_regression("paper", 300, 5, 0.1, seed)
-        shares.append(robula.ExcessSelector().prepared(problem.model, 0.2).estimated_contamination.share)
+        shares.append(robula.selectors.ExcessSelector().prepared(problem.model, 0.2).estimated_contamination.share)
     print(f"300 good rows, d = 5, epsilon 0.1, the paper's outliers: mean estimated share {np.mean(shares):.2f}")
 
 

@@ -22,7 +22,7 @@ import robula
 from benchmarks.large_network import measure_large
 
 #: The robust run: which rows, and how long a selection is kept. All runs use the same kernel.
-SELECTOR: str | robula.Selector = robula.TrimmedLikelihood()
+SELECTOR: str | robula.selectors.Selector = robula.selectors.TrimmedLikelihood()
 KERNEL = "baoab"
 REFRESH_EVERY = 20
 CHAINS, STARTS, DRAWS, BURN_IN, THIN = 4, 12, 200, 300, 2
@@ -277,7 +277,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/nonconvex.md and its figure")
     options = parser.parse_args()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         results = measure(options.seeds)
         large = measure_large()
     print(table(results))

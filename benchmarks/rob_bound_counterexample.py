@@ -22,7 +22,7 @@ DIMS = (16, 32, 64, 128, 256, 512, 1024)
 SEEDS = (0, 1, 2)
 #: Fourth-moment constant of a Gaussian, for the lemma's own bound.
 GAUSSIAN = 3.0
-ESTIMATORS: dict[str, robula.RobustMean] = {
+ESTIMATORS: dict[str, robula.selectors.RobustMean] = {
     "plain mean": robula.SampleMean(),
     "Algorithm 2": robula.RecursiveMean(),
     "all_rows": robula.RecursiveMean(variant="all_rows"),
@@ -69,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/rob_bound_counterexample.md"))
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", robula.BreakdownWarning)
+    warnings.simplefilter("ignore", robula.exceptions.BreakdownWarning)
     page = table()
     print(page)
     arguments.out.write_text(page)

@@ -198,7 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("docs/theory_validation.md"))
     options = parser.parse_args()
-    warnings.simplefilter("ignore", robula.BreakdownWarning)
+    warnings.simplefilter("ignore", robula.exceptions.BreakdownWarning)
     parts = [*mean_table(), *regression_table(), *appendix_table()]
     options.out.write_text(_HEAD + "\n".join(parts))
     print(f"wrote {options.out}")

@@ -10,7 +10,7 @@ import robula
 PAPER = {"selector": "recursive", "kernel": "ula", "likelihood_rows": "n", "refresh_every": 1}
 
 
-def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.Model]:
+def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.models.Model]:
     """One of each model, on the same small design with an intercept where there is one."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 3))
@@ -33,7 +33,7 @@ def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.Model]:
     }
 
 
-def jax_linear(X: np.ndarray, y: np.ndarray, noise_scale: float, **options: object) -> robula.Model:
+def jax_linear(X: np.ndarray, y: np.ndarray, noise_scale: float, **options: object) -> robula.models.Model:
     """The linear regression of ``robula.LinearModel(X, y, noise_scale=...)`` with a N(0, 1) prior, through from_jax."""
     import jax.numpy as jnp
 

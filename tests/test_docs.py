@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 import robula
-from robula.langevin.registry import KERNELS
-from robula.selectors.registry import SELECTORS
+from robula.kernels import KERNELS
+from robula.selectors import SELECTORS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -79,7 +79,7 @@ def test_versions_agree():
 
 def test_every_citation_has_an_entry():
     entries = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs" / "refs.bib").read_text()))
-    for part in [*SELECTORS.values(), *KERNELS.values(), robula.TrimmedLikelihood()]:
+    for part in [*SELECTORS.values(), *KERNELS.values(), robula.selectors.TrimmedLikelihood()]:
         assert set(part.citations) <= entries
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from benchmarks.leaderboard import settings
 from benchmarks.leaderboard.ours import run_ours
 from benchmarks.leaderboard.scores import detection, predictive_scores
-from robula.datasets.loaders import load
+from robula.datasets.dataset_loaders import load
 from robula.experiments.logistic import Split, make_split
-from robula.langevin.centre import robust_centre
-from robula.models.logistic import LogisticModel
+from robula.models.logistic_model import LogisticModel
 from robula.models.priors import NormalPrior
-from robula.selectors.registry import resolve_selector
+from robula.selectors import resolve_selector
 from robula.simulate import confident_flips, random_flips
+from robula.target.centre_search import robust_centre
 
 
 @lru_cache(maxsize=1)

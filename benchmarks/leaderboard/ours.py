@@ -6,7 +6,7 @@ from typing import Any
 
 import robula
 from benchmarks.leaderboard import settings
-from robula.models.base import Model
+from robula.models.model import Model
 from robula.result.posterior import Posterior
 
 
@@ -31,7 +31,7 @@ def run_ours(method: str, model: Model, sizes: dict[str, int], seed: int, **argu
         return robula.sample(model, contamination=settings.DECLARED, **recommended)
     try:
         return robula.sample(model, contamination="estimate", **recommended)  # type: ignore[arg-type]
-    except robula.InputError as error:
+    except robula.exceptions.InputError as error:
         if "estimate" in str(error):
             raise SkippedError(str(error)) from error
         raise

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from robula.experiments.scores import calibration_error
 from robula.metrics import clean_posterior_gap, interval_coverage
-from robula.models.gaussian import GaussianPosterior
-from robula.result.arviz import effective_sample_sizes
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.result.arviz_conversion import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.simulate import Problem
 

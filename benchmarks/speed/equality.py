@@ -10,8 +10,8 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.langevin import refresh
-from robula.selectors.registry import SELECTORS
+from robula.selectors import SELECTORS
+from robula.target import robust_gradient
 
 CONTAMINATION = 0.2
 #: Chains and draws with a new selection at every step; the spectral filter takes 30 times as long as the others.
@@ -33,9 +33,9 @@ def reach_rows(quick: bool) -> Iterator[Row]:
     """What the reach of ``refresh_every="auto"`` does to cost and spread, with the paper's estimator."""
     problem = robula.simulate.linear_regression(n_clean=1000, dim=20, contamination=CONTAMINATION, seed=1)
     section = '2. Reach of refresh_every="auto", recursive, d = 20, epsilon = 0.2'
-    usual = refresh.REACH
+    usual = robust_gradient.REACH
     for reach in (1.0, 2.0, 4.0):
-        refresh.REACH = reach
+        robust_gradient.REACH = reach
         draws = 300 if quick else 3000
         posterior, gap = _run(problem, "recursive", "auto", draws if reach < 3 else 10 * draws, 8)
         case = f"reach {reach:g} widths"
@@ -45,7 +45,7 @@ def reach_rows(quick: bool) -> Iterator[Row]:
         yield Row(section, case, "its Monte Carlo error, widths", gap.bias_mcse)
         yield Row(section, case, "spread", gap.spread)
         yield Row(section, case, "its Monte Carlo error", gap.spread_mcse)
-    refresh.REACH = usual
+    robust_gradient.REACH = usual
 
 
 def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: bool) -> Iterator[Row]:
@@ -59,7 +59,7 @@ def _compare(problem: robula.simulate.Problem, selector: str, dim: int, quick: b
         case = f"{selector}, refresh_every={refresh_every}"
         try:
             posterior, other = _run(problem, selector, refresh_every, 10 * draws, 8)
-        except robula.DivergenceError as error:
+        except robula.exceptions.DivergenceError as error:
             yield Row(section, case, "diverged: its frozen curvature is beyond 2 / step; at step", error.step)
             continue
         moved = float(np.linalg.norm(posterior.mean - reference.mean)) / width
@@ -77,7 +77,7 @@ def _run(
     problem: robula.simulate.Problem, selector: str, refresh_every: int | str, draws: int, chains: int
 ) -> tuple[robula.Posterior, robula.metrics.Gap]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         posterior = robula.sample(
             problem.model, contamination=CONTAMINATION, selector=selector, likelihood_rows="n", kernel="ula",
             refresh_every=refresh_every, draws=draws, burn_in=200, chains=chains, seed=5, progress=False,

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.langevin.frozen import FrozenGradient
-from robula.langevin.ula import ULA
+from robula.kernels.ula import ULA
+from robula.target.frozen_gradient import FrozenGradient
 
 DIM, CHAINS, STEPS, ROUNDS = 50, 4, 200, 4
 
@@ -48,7 +48,7 @@ def measure(folder: Path, rows: int) -> dict[str, float]:
     y = np.memmap(folder / "y.dat", dtype=np.float64, mode="r", shape=(rows,))
     model = robula.LogisticModel(X, y, prior=robula.NormalPrior(0.0, 1.0))
     origin, weights = np.zeros((CHAINS, DIM)), np.ones(rows)
-    recursive = robula.SubsetSelector(robula.RecursiveMean(), rows=20_000)
+    recursive = robula.selectors.SubsetSelector(robula.RecursiveMean(), rows=20_000)
     began = time.process_time()
     several = [recursive.select_rows(model, np.full(DIM, 0.01 * group), 0.2) for group in range(2)]
     refresh = (time.process_time() - began) / 2
@@ -71,9 +71,9 @@ def measure(folder: Path, rows: int) -> dict[str, float]:
     return {**seconds, "refresh": refresh, "peak GiB": peak}
 
 
-def _largest_cut(selection: robula.Selection) -> robula.Selection:
+def _largest_cut(selection: robula.selectors.Selection) -> robula.selectors.Selection:
     """One weight vector for the whole space, as a filter would give it."""
-    return robula.Selection((robula.Part(selection.weights),), selection.dim)
+    return robula.selectors.Selection((robula.selectors.Part(selection.weights),), selection.dim)
 
 
 def large_rows(quick: bool) -> Iterator[Row]:

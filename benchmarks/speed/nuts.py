@@ -12,7 +12,7 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row
-from robula.result.arviz import effective_sample_sizes
+from robula.result.arviz_conversion import effective_sample_sizes
 
 CONTAMINATION, CHAINS = 0.2, 4
 
@@ -57,7 +57,7 @@ def _rob_ula(problem: robula.simulate.Problem, draws: int) -> tuple[np.ndarray, 
 
 def _timed(run: Callable[[], robula.Posterior]) -> tuple[np.ndarray, float, float]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         began = time.perf_counter()
         posterior = run()
         return posterior.draws, time.perf_counter() - began, 0.0

@@ -9,9 +9,9 @@ import numpy as np
 
 import robula
 from benchmarks.speed.timing import Row, medians
-from robula.langevin.frozen import FrozenGradient
-from robula.selectors.registry import SELECTORS
+from robula.selectors import SELECTORS
 from robula.selectors.truncation import rows_to_keep
+from robula.target.frozen_gradient import FrozenGradient
 
 CHAINS = 4
 CONTAMINATION = 0.2
@@ -29,13 +29,15 @@ def logistic_problem(rows: int, dim: int, seed: int = 0) -> tuple[robula.Logisti
     return model, truth + 2 * math.sqrt(dim / rows) * rng.standard_normal((CHAINS, dim)) / math.sqrt(dim)
 
 
-def plain_pass(model: robula.Model, theta: np.ndarray) -> Callable[[], object]:
+def plain_pass(model: robula.models.Model, theta: np.ndarray) -> Callable[[], object]:
     """One full pass over the rows for all chains: what a step of plain ULA costs, with no shortcut."""
     weights = np.ones(model.n_rows)
     return lambda: model.weighted_gradient(theta, weights)
 
 
-def frozen(model: robula.Model, selector: robula.Selector, theta: np.ndarray, groups: int) -> Callable[[], object]:
+def frozen(
+    model: robula.models.Model, selector: robula.selectors.Selector, theta: np.ndarray, groups: int
+) -> Callable[[], object]:
     """A step with frozen selections, shared by ``groups`` groups of chains, prepared."""
     made = [selector.select_rows(model, theta[index], CONTAMINATION) for index in range(groups)]
     gradient = FrozenGradient(model, tuple(made[chain % groups] for chain in range(len(theta))))
@@ -76,7 +78,7 @@ def exact_ratio(repeats: int, rows: int = 1250, dim: int = 200) -> tuple[float, 
     return times["exact"], times["primitives"], times["exact"] / times["primitives"]
 
 
-def frozen_ratio(repeats: int, selector: robula.Selector, rows: int = 1250, dim: int = 200) -> float:
+def frozen_ratio(repeats: int, selector: robula.selectors.Selector, rows: int = 1250, dim: int = 200) -> float:
     """Frozen step over plain pass, logistic regression, four chains, a selection for each."""
     model, theta = logistic_problem(rows, dim)
     times = medians({"plain": plain_pass(model, theta), "frozen": frozen(model, selector, theta, CHAINS)}, repeats)
@@ -127,7 +129,7 @@ def step_rows(repeats: int, dim: int = 200) -> Iterator[Row]:
     yield Row(section, "recursive", "exact / primitives", ratio, 2.0)
 
 
-def frozen_preparation(model: robula.Model, selector: robula.Selector, theta: np.ndarray) -> object:
+def frozen_preparation(model: robula.models.Model, selector: robula.selectors.Selector, theta: np.ndarray) -> object:
     """A selection and the first frozen step after it."""
     selection = selector.select_rows(model, theta[0], CONTAMINATION)
     return FrozenGradient(model, (selection,))(theta[:1])

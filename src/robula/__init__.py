@@ -1,125 +1,52 @@
-"""robula: the posterior you would have got without the bad rows."""
+"""robula: the posterior you would have got without the bad rows.
 
-from robula import datasets, metrics, simulate, theory
+What people type is here; the rest is in its room: ``robula.selectors``, ``robula.kernels``, ``robula.models``,
+``robula.diagnosis``, ``robula.exceptions``, ``robula.integrations``, ``robula.sklearn``.
+"""
+
+from robula import datasets, exceptions, kernels, metrics, models, selectors, simulate, theory
 from robula._version import __version__
-from robula.adapters.from_jax import from_jax
-from robula.adapters.from_numpyro import from_numpyro
-from robula.adapters.from_pymc import from_pymc
-from robula.certification import Certificate, certificate
-from robula.exceptions import (
-    BreakdownWarning,
-    DatasetUnavailableError,
-    DivergenceError,
-    GuardWarning,
-    InputError,
-    InterruptedWarning,
-    MissingExtraError,
-    RobulaError,
-    RobulaWarning,
-    StepSizeWarning,
-    TruncationBiasWarning,
-)
-from robula.langevin import BAOAB, ULA, Kernel, LeimkuhlerMatthews, Preconditioned
-from robula.langevin.step_size import StepFor
-from robula.models import (
-    FlatPrior,
-    GaussianPosterior,
-    LinearModel,
-    LogisticModel,
-    MeanModel,
-    Model,
-    NormalPrior,
-    PoissonModel,
-    Prior,
-    UnknownScaleLinearModel,
-)
-from robula.report.diagnostics import Diagnosis, diagnose
-from robula.report.page import report
-from robula.report.step_bias import StepBias
-from robula.restarts import Restarts, restarts
+from robula.diagnosis import certificate, contamination_path, diagnose, step_bias
+from robula.integrations import from_jax, from_numpyro, from_pymc
+from robula.models import LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
+from robula.reporting.report_page import report
 from robula.result import Posterior, load
-from robula.sampler import rob_ula, sample
-from robula.selectors import (
-    ExcessSelector,
-    GeometricMedian,
-    Part,
-    RecursiveMean,
-    RobustMean,
-    RobustStart,
-    SampleMean,
-    Selection,
-    Selector,
-    SpectralFilter,
-    SubsetSelector,
-    robust_mean,
-    robust_start,
-)
-from robula.selectors.trimmed_likelihood import TrimmedLikelihood
-from robula.sensitivity import ContaminationPath, contamination_path
-from robula.step_halving import step_bias
+from robula.run.sampler import rob_ula, sample
+from robula.run.starts import restarts
+from robula.run.step_choice import StepFor
+from robula.selectors import GeometricMedian, RecursiveMean, SampleMean, SpectralFilter, robust_mean
 
 __all__ = [
-    "BAOAB",
-    "ULA",
-    "BreakdownWarning",
-    "Certificate",
-    "ContaminationPath",
-    "DatasetUnavailableError",
-    "Diagnosis",
-    "DivergenceError",
-    "ExcessSelector",
-    "FlatPrior",
-    "GaussianPosterior",
     "GeometricMedian",
-    "GuardWarning",
-    "InputError",
-    "InterruptedWarning",
-    "Kernel",
-    "LeimkuhlerMatthews",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
-    "MissingExtraError",
-    "Model",
     "NormalPrior",
-    "Part",
     "PoissonModel",
     "Posterior",
-    "Preconditioned",
-    "Prior",
     "RecursiveMean",
-    "Restarts",
-    "RobulaError",
-    "RobulaWarning",
-    "RobustMean",
-    "RobustStart",
     "SampleMean",
-    "Selection",
-    "Selector",
     "SpectralFilter",
-    "StepBias",
     "StepFor",
-    "StepSizeWarning",
-    "SubsetSelector",
-    "TrimmedLikelihood",
-    "TruncationBiasWarning",
-    "UnknownScaleLinearModel",
     "__version__",
     "certificate",
     "contamination_path",
     "datasets",
     "diagnose",
+    "exceptions",
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "kernels",
     "load",
     "metrics",
+    "models",
     "report",
     "restarts",
     "rob_ula",
     "robust_mean",
-    "robust_start",
     "sample",
+    "selectors",
     "simulate",
     "step_bias",
     "theory",

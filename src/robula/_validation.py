@@ -1,4 +1,4 @@
-"""Checks of scalar arguments and names; arrays are checked by :mod:`robula.data.arrays`.
+"""Checks of scalar arguments and names, and warnings; arrays are checked by :mod:`robula.tables.arrays`.
 
 Every message says what came, what is allowed and what to do.
 """
@@ -8,12 +8,19 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import sys
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robula.exceptions import InputError
+
+#: Scales beyond these make squares overflow or vanish; data in such units are to be rescaled.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-20, 1e20
+_PACKAGE = str(Path(__file__).parent)
 
 
 def show(value: object, limit: int = 60) -> str:
@@ -48,10 +55,6 @@ def check_count(value: object, name: str, minimum: int, maximum: int | None = 10
         limit = "" if maximum is None else f" and at most {maximum:g}"
         raise InputError(f"{name}={show(value)} is not allowed: pass a whole number of at least {minimum}{limit}.")
     return int(value)
-
-
-#: Scales beyond these make squares overflow or vanish; data in such units are to be rescaled.
-SMALLEST_SCALE, LARGEST_SCALE = 1e-20, 1e20
 
 
 def check_positive(value: object, name: str, what: str) -> float:
@@ -93,3 +96,13 @@ def _as_float(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost caller outside the package."""
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -9,11 +9,11 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_positive, show
-from robula.data.arrays import as_vector
 from robula.exceptions import InputError
-from robula.models.gaussian import GaussianPosterior
-from robula.result.arviz import effective_sample_sizes
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.result.arviz_conversion import effective_sample_sizes
 from robula.result.posterior import Posterior
+from robula.tables.arrays import as_vector
 
 
 class Gap(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.langevin import frozen
-from robula.langevin.frozen import FrozenGradient
+from robula.target import frozen_gradient as frozen
+from robula.target.frozen_gradient import FrozenGradient
 from tests.helpers import small_models
 
 MODELS = small_models(n=60)

@@ -9,18 +9,18 @@ import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
 import robula
-from robula.langevin.base import Info, State, standard_normal
-from robula.langevin.preconditioned import Scaled
-from robula.langevin.registry import KERNELS, resolve_kernel
+from robula.kernels import KERNELS, resolve_kernel
+from robula.kernels.kernel import Info, State, standard_normal
+from robula.kernels.preconditioned import Scaled
 from tests.helpers import assert_variance
 
 PRECISION = 7.0
 
 
-def kernel_named(name: str) -> robula.Kernel:
+def kernel_named(name: str) -> robula.kernels.Kernel:
     """The kernel, ready to step: a preconditioned one needs coordinates, and gets those of the identity in d = 4."""
     kernel = resolve_kernel(name)
-    return Scaled(kernel.kernel, np.eye(4)) if isinstance(kernel, robula.Preconditioned) else kernel
+    return Scaled(kernel.kernel, np.eye(4)) if isinstance(kernel, robula.kernels.Preconditioned) else kernel
 
 
 def baoab_autocorrelation(k: float, h: float, lag: int) -> float:
@@ -94,7 +94,7 @@ def test_a_chain_does_not_depend_on_its_neighbours(name):
     assert np.isnan(together[2:]).all()
 
 
-def stationary_run(kernel: robula.Kernel, k: float, h: float, steps: int = 1) -> np.ndarray:
+def stationary_run(kernel: robula.kernels.Kernel, k: float, h: float, steps: int = 1) -> np.ndarray:
     """40,000 independent coordinates with precision k, run from 0 for long enough to forget it; (steps, 40000)."""
     chains, dim = 4, 10_000
     if isinstance(kernel, Scaled):
@@ -127,14 +127,16 @@ def test_stationary_law_is_the_kernels_own(name, share):
         assert abs(error) < 5 * math.sqrt(2 / first.size), lag
 
 
-@pytest.mark.parametrize("inner", [robula.ULA(), robula.LeimkuhlerMatthews(), robula.BAOAB()], ids=repr)
+@pytest.mark.parametrize(
+    "inner", [robula.kernels.ULA(), robula.kernels.LeimkuhlerMatthews(), robula.kernels.BAOAB()], ids=repr
+)
 def test_preconditioning_is_the_kernel_on_scaled_coordinates(inner):
     scaling = np.random.default_rng(3).standard_normal((4, 4))
 
     def drift(theta: np.ndarray) -> np.ndarray:
         return -(theta**3)
 
-    def run(kernel: robula.Kernel, start: np.ndarray, force) -> np.ndarray:
+    def run(kernel: robula.kernels.Kernel, start: np.ndarray, force) -> np.ndarray:
         rngs = generators(3)
         state = kernel.init(rngs, start)
         for _ in range(5):
@@ -146,7 +148,7 @@ def test_preconditioning_is_the_kernel_on_scaled_coordinates(inner):
     np.testing.assert_allclose(theta, phi @ scaling.T, atol=1e-10)
 
 
-class HalfNoise(robula.Kernel):
+class HalfNoise(robula.kernels.Kernel):
     """A kernel with the noise of sqrt(h) instead of sqrt(2 h): the negative control."""
 
     def step(self, rngs, state, drift, step_size):
@@ -176,9 +178,9 @@ def test_euler_fails_the_law_of_leimkuhler_and_matthews():
 
 
 def test_a_preconditioned_kernel_says_what_it_needs():
-    with pytest.raises(robula.InputError, match="needs a posterior"):
-        robula.Preconditioned().step(generators(1), State(np.zeros((1, 2))), lambda t: -t, 0.1)
-    with pytest.raises(robula.InputError, match="not preconditioned itself"):
-        robula.Preconditioned(robula.Preconditioned())
-    with pytest.raises(robula.InputError, match="friction"):
-        robula.BAOAB(friction=-1.0)
+    with pytest.raises(robula.exceptions.InputError, match="needs a posterior"):
+        robula.kernels.Preconditioned().step(generators(1), State(np.zeros((1, 2))), lambda t: -t, 0.1)
+    with pytest.raises(robula.exceptions.InputError, match="not preconditioned itself"):
+        robula.kernels.Preconditioned(robula.kernels.Preconditioned())
+    with pytest.raises(robula.exceptions.InputError, match="friction"):
+        robula.kernels.BAOAB(friction=-1.0)

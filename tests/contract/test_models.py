@@ -13,7 +13,7 @@ MODELS = small_models()
 
 
 @pytest.fixture(params=list(MODELS))
-def model(request: pytest.FixtureRequest) -> robula.Model:
+def model(request: pytest.FixtureRequest) -> robula.models.Model:
     return MODELS[request.param]
 
 
@@ -117,7 +117,7 @@ def test_translating_models_say_how_their_gradients_move(model, rng):
 
 
 def test_wrong_theta_is_refused(model):
-    with pytest.raises(robula.InputError, match="last axis"):
+    with pytest.raises(robula.exceptions.InputError, match="last axis"):
         model.gradients(np.zeros(model.dim + 1))
 
 

@@ -25,11 +25,11 @@ ROTATION_EQUIVARIANT = ["mean", "diakonikolas2017", "geometric_median"]
 FIXED_SCALE = ["diakonikolas2017"]
 ANY_SCALE = [name for name in SELECTORS if name not in FIXED_SCALE]
 
-pytestmark = pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 
 
 @pytest.fixture(params=list(SELECTORS))
-def selector(request: pytest.FixtureRequest) -> robula.RobustMean:
+def selector(request: pytest.FixtureRequest) -> robula.selectors.RobustMean:
     return SELECTORS[request.param]
 
 
@@ -88,9 +88,9 @@ def test_rule_distrusts_far_new_rows(selector):
 
 def test_selection_refuses_points_of_another_shape(selector):
     selection = selector.select(cloud(0), 0.1)
-    with pytest.raises(robula.InputError, match="shape"):
+    with pytest.raises(robula.exceptions.InputError, match="shape"):
         selection.mean(np.zeros((3, 6)))
-    with pytest.raises(robula.InputError, match="shape"):
+    with pytest.raises(robula.exceptions.InputError, match="shape"):
         selection.weights_for(np.zeros((3, 5)))
 
 
@@ -188,10 +188,12 @@ def test_points_that_are_not_numbers_raise_one_error(name, d):
 
 def test_starved_levels_are_named():
     points = np.random.default_rng(0).standard_normal((40, 16))
-    with pytest.warns(robula.BreakdownWarning, match=r"recursion level 5 \(1 dimension\) is left with 8 of 40 rows"):
+    with pytest.warns(
+        robula.exceptions.BreakdownWarning, match=r"recursion level 5 \(1 dimension\) is left with 8 of 40 rows"
+    ):
         robula.RecursiveMean().select(points, 0.16)
 
 
 def test_unknown_variant_suggests_the_nearest():
-    with pytest.raises(robula.InputError, match="bhatia2019"):
+    with pytest.raises(robula.exceptions.InputError, match="bhatia2019"):
         robula.RecursiveMean(variant="bhatia")

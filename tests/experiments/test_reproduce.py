@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import robula
 from robula.cli.main import app
-from robula.datasets.loaders import Dataset
+from robula.datasets.dataset_loaders import Dataset
 from robula.experiments.jobs import Job
 from robula.experiments.logistic import make_split
 from robula.experiments.page import write_page
@@ -27,7 +27,7 @@ from robula.experiments.reproduce import reproduce
 from robula.experiments.runner import run_jobs
 from robula.experiments.scores import calibration_error, log_likelihoods
 
-pytestmark = pytest.mark.filterwarnings("ignore::robula.TruncationBiasWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.TruncationBiasWarning")
 
 TINY = Plan(
     default={"n_clean": 80, "dim": 4, "contamination": 0.1},

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import robula
 
-ALLOWED = (robula.InputError, robula.DivergenceError)
+ALLOWED = (robula.exceptions.InputError, robula.exceptions.DivergenceError)
 
 extreme_floats = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),
@@ -45,7 +45,7 @@ def survives(call, allowed=ALLOWED) -> None:
     """Run a call: a result, an allowed exception, and no other; no warning but robula's own."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", robula.RobulaWarning)
+        warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
         try:
             result = call()
         except allowed as error:
@@ -142,7 +142,9 @@ WRONG = {
 )
 def test_sample_arguments(valid, wrong):
     # Valid arguments may diverge (a huge step size) but may not be refused.
-    survives(lambda: robula.sample(SOUND, **{**valid, **wrong}), ALLOWED if wrong else robula.DivergenceError)
+    survives(
+        lambda: robula.sample(SOUND, **{**valid, **wrong}), ALLOWED if wrong else robula.exceptions.DivergenceError
+    )
 
 
 @settings(max_examples=150)
@@ -150,5 +152,5 @@ def test_sample_arguments(valid, wrong):
 def test_loading_junk(content, tmp_path_factory):
     path = tmp_path_factory.mktemp("fuzz") / "junk.npz"
     path.write_bytes(content)
-    with pytest.raises(robula.InputError):
+    with pytest.raises(robula.exceptions.InputError):
         robula.load(path)

@@ -13,7 +13,7 @@ import robula
 REFERENCE = np.load(Path(__file__).parent / "lai2016_reference.npz")
 CASES = sorted({key.split("/")[0] for key in REFERENCE.files})
 
-pytestmark = pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -16,6 +16,6 @@ SHORT = {"draws": 40, "burn_in": 60, "chains": 2}
 @parametrize_with_checks(
     [RobustBayesianRegressor(**SHORT), RobustBayesianClassifier(**SHORT), RobustPoissonRegressor(**SHORT)]
 )
-@pytest.mark.filterwarnings("ignore::robula.RobulaWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning", "ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_check(estimator, check):
     check(estimator)

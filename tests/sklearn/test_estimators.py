@@ -19,7 +19,7 @@ from robula.sklearn.noise_scale import robust_noise_scale
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
-pytestmark = pytest.mark.filterwarnings("ignore::robula.RobulaWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
 
 
 def regression(n: int = 300, bad: int = 0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +181,7 @@ def test_grid_search_over_contamination_on_a_real_data_set():
     """Pima diabetes with 5 % of the rows damaged: the grid runs in a pipeline and refits."""
     try:
         data = robula.datasets.load("diabetes")
-    except robula.DatasetUnavailableError as error:
+    except robula.exceptions.DatasetUnavailableError as error:
         pytest.skip(f"no data set: {error}")
     # Body mass index from the other measurements: a real regression.
     X, y = np.delete(data.X, 5, axis=1), np.array(data.X[:, 5])

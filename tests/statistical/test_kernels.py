@@ -7,8 +7,7 @@ import pytest
 from benchmarks.calibration import MODELS, p_values, ranks
 
 import robula
-from robula.langevin.centre import robust_centre
-from robula.langevin.nearby import largest_curvature_nearby
+from robula.target.centre_search import robust_centre
 
 
 def ill_conditioned(condition: float, n: int = 400, dim: int = 6) -> robula.LinearModel:
@@ -20,20 +19,20 @@ def ill_conditioned(condition: float, n: int = 400, dim: int = 6) -> robula.Line
     return robula.LinearModel(X, X @ np.ones(dim) + rng.standard_normal(n), noise_scale=1.0)
 
 
-@pytest.mark.parametrize("inner", [robula.LeimkuhlerMatthews(), robula.BAOAB()], ids=repr)
+@pytest.mark.parametrize("inner", [robula.kernels.LeimkuhlerMatthews(), robula.kernels.BAOAB()], ids=repr)
 def test_preconditioned_kernels_have_the_exact_moments_of_a_badly_conditioned_posterior(inner):
     """At the default step the error is Monte Carlo error; ULA's spread in the same test is wrong."""
     model = ill_conditioned(1000.0)
     exact = model.gaussian_posterior()
     settings = {"contamination": 0.0, "selector": "mean", "draws": 4000, "burn_in": 100, "seed": 1}
-    posterior = robula.sample(model, kernel=robula.Preconditioned(inner), **settings)
+    posterior = robula.sample(model, kernel=robula.kernels.Preconditioned(inner), **settings)
     gap = robula.metrics.clean_posterior_gap(posterior, exact)
     assert gap.bias < 4 * gap.bias_mcse < 0.1
     assert abs(gap.spread - 1.0) < 5 * gap.spread_mcse < 0.1
     assert posterior.summary()["ess_bulk"].min() > 2000
     ula = robula.sample(model, kernel="ula", **settings)
     assert ula.summary()["ess_bulk"].min() < 100
-    crude = robula.sample(model, kernel=robula.Preconditioned(robula.ULA()), **settings)
+    crude = robula.sample(model, kernel=robula.kernels.Preconditioned(robula.kernels.ULA()), **settings)
     crude_gap = robula.metrics.clean_posterior_gap(crude, exact)
     assert crude_gap.spread == pytest.approx(np.sqrt(2.0), abs=5 * crude_gap.spread_mcse)
 
@@ -57,7 +56,7 @@ def test_the_curvature_nearby_bounds_the_step_of_an_uneven_model():
     centre = robust_centre(model, robula.SampleMean(), 0.0, "n", model.initial)
     scaling = centre.eigenvectors / np.sqrt(centre.eigenvalues)
     bound = np.linalg.eigvalsh(scaling.T @ centre.curvature.bound(centre.theta) @ scaling)[-1]
-    largest = largest_curvature_nearby(centre, rng, scaling)
+    largest = centre.largest_curvature_nearby(rng, scaling)
     assert 1.2 < largest <= bound
     posterior = robula.sample(model, contamination=0.0, selector="mean", kernel="preconditioned_lm", draws=200)
     assert 1.0 / bound <= posterior.settings["step_size"] < 1.0 / 1.2
@@ -85,4 +84,4 @@ def test_simulation_based_calibration_of_the_preconditioned_kernels(name, kernel
 
 
 def test_calibration_catches_eulers_spread():
-    assert p_values(ranks("linear", robula.Preconditioned(robula.ULA()), 180)).min() < 1e-4
+    assert p_values(ranks("linear", robula.kernels.Preconditioned(robula.kernels.ULA()), 180)).min() < 1e-4

@@ -15,7 +15,7 @@ PLAIN = {**PAPER, "selector": "mean"}
 SEEDS = range(10)
 
 # The paper's default is where Algorithm 2 as printed has no bound (docs/errata.md).
-pytestmark = pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 
 
 def error(posterior: robula.Posterior, problem: robula.simulate.Problem) -> float:
@@ -47,8 +47,8 @@ def test_regression_error_is_below_ulas(seed):
     plain = robula.sample(problem.model, **PLAIN, **settings)
     assert error(robust, problem) < error(plain, problem)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", robula.StepSizeWarning)
-        with pytest.raises(robula.DivergenceError):
+        warnings.simplefilter("ignore", robula.exceptions.StepSizeWarning)
+        with pytest.raises(robula.exceptions.DivergenceError):
             robula.sample(problem.model, step_size=robust.settings["step_size"], **PLAIN, **settings)
 
 

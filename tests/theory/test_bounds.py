@@ -94,11 +94,11 @@ def test_the_share_of_bad_rows_is_a_condition_of_every_bound():
         assert function(**{**harmless, "contamination": 0.1, "dim": 1}).valid
         assert function(**{**harmless, "contamination": 0.29}, recursion="all_rows").valid
         assert not function(**{**harmless, "contamination": 0.3}, recursion="all_rows").valid
-        with pytest.raises(robula.InputError, match="recursion"):
+        with pytest.raises(robula.exceptions.InputError, match="recursion"):
             function(**harmless, recursion="some")
-    with pytest.raises(robula.InputError, match="below 1/6"):
+    with pytest.raises(robula.exceptions.InputError, match="below 1/6"):
         theory.gradient_error_bound(10, 0.17, 1.0, 3.0, 1.0)
-    with pytest.raises(robula.InputError, match="below 1/6"):
+    with pytest.raises(robula.exceptions.InputError, match="below 1/6"):
         theory.low_variance_error(0.45, 1.0, 3.0)
 
 
@@ -111,7 +111,7 @@ def test_gamma_is_carried_by_the_constants(rng):
     settings = {"noise_scale": 1.0, "truth": 0.0, "clean_y": rng.standard_normal(900), "contamination": 0.1}
     assert theory.regression_constants(z, 1000, **settings, delta=0.05).contamination == gamma
     assert theory.population_mean_constants(1000, 2, contamination=0.1, truth_norm=1.0).contamination == gamma
-    with pytest.raises(robula.InputError, match="cannot be told apart"):
+    with pytest.raises(robula.exceptions.InputError, match="cannot be told apart"):
         theory.mean_constants(z, 1000, contamination=0.45, delta=0.05)
 
 
@@ -156,7 +156,7 @@ GRID = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 @pytest.mark.parametrize(("n_clean", "dim", "epsilon", "seed"), GRID)
 def test_mean_estimation_stays_below_the_corrected_bound(n_clean, dim, epsilon, seed):
     """The iterate is exactly Gaussian, so W2 to the clean posterior is known for every k and step size.
@@ -252,7 +252,7 @@ def test_regression_constants_bound_the_gradients_covariance(noise_scale, rng):
         assert norm <= constants.C_sigma1 * distance**2 + constants.C_sigma2
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 def test_the_exact_law_moves_as_the_bound_predicts():
     """True distances fall with k, and their limit grows with the step size and with the contamination."""
     limits = []
@@ -302,7 +302,7 @@ def test_measured_constant_covers_what_it_saw(rng):
     z = problem.model.z
     error = np.linalg.norm(robula.robust_mean(z, 0.1) - z[~problem.outlier_mask].mean(axis=0))
     assert measured.errors[0] == pytest.approx(error)
-    with pytest.raises(robula.InputError, match="contamination is 0"):
+    with pytest.raises(robula.exceptions.InputError, match="contamination is 0"):
         theory.measure_gradient_constant(problem.model.gradients, np.mean, ~problem.outlier_mask, np.zeros((1, 4)), 0.0)
 
 
@@ -335,7 +335,7 @@ REFUSED = {
 @pytest.mark.parametrize("function", [theory.wasserstein_bound, theory.corrected_wasserstein_bound])
 def test_impossible_constants_are_refused(case, function):
     changes, message = REFUSED[case]
-    with pytest.raises(robula.InputError, match=message):
+    with pytest.raises(robula.exceptions.InputError, match=message):
         function(**{**PROBLEM, **changes})
 
 
@@ -343,13 +343,13 @@ def test_data_that_do_not_fit_are_refused(rng):
     X = rng.standard_normal((20, 2))
     settings = {"noise_scale": 1.0, "truth": [1.0, 2.0], "clean_y": X[:, 0]}
     for changes, name in (({"truth": [1.0, 2.0, 3.0]}, "truth"), ({"clean_y": X[:3, 0]}, "clean_y")):
-        with pytest.raises(robula.InputError, match=name):
+        with pytest.raises(robula.exceptions.InputError, match=name):
             theory.regression_constants(X, 20, **{**settings, **changes})
-    with pytest.raises(robula.InputError, match="numbers only"):
+    with pytest.raises(robula.exceptions.InputError, match="numbers only"):
         theory.mean_constants([["a"], ["b"]], 3)
-    with pytest.raises(robula.InputError, match="n=10"):
+    with pytest.raises(robula.exceptions.InputError, match="n=10"):
         theory.mean_constants(X, 10)
-    with pytest.raises(robula.InputError, match="plan needs"):
+    with pytest.raises(robula.exceptions.InputError, match="plan needs"):
         theory.plan(None, 0.5)
 
 

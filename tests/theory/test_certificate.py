@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import robula
 from robula.cli.main import app
-from robula.planning import data_constants
+from robula.workflow.plan_file import data_constants
 from tests.helpers import PAPER
 
 PLAIN = {**PAPER, "selector": "mean"}
@@ -51,6 +51,23 @@ def test_covariances_are_those_of_the_trusted_rows(problem, posterior):
     assert result.mean_shift == pytest.approx(math.sqrt(0.05 * (1 + math.log(3)) * trusted) / m)
 
 
+def test_the_reading_of_the_algorithm_is_said(problem, posterior):
+    """As printed the share of bad rows grows from level to level; on all rows it does not. gamma needs delta."""
+    printed = robula.certificate(problem.model, posterior, step_halving=False)
+    assert "Reading: Algorithm 2 as printed recurses on truncated rows" in printed.text
+    assert printed.bound.conditions[2].value == pytest.approx(0.05 / 0.95**4)
+    selector = robula.RecursiveMean(variant="all_rows")
+    settings = {**PAPER, "selector": selector, "draws": 100, "burn_in": 50}
+    mended = robula.sample(problem.model, contamination=0.05, **settings)
+    result = robula.certificate(problem.model, mended, step_halving=False)
+    assert "Reading: every level starts from all rows" in result.text
+    assert result.bound.conditions[2].value == 0.05
+    unsure = robula.certificate(problem.model, mended, step_halving=False, delta=0.05)
+    gamma = robula.theory.contamination_level(0.05, problem.model.n_rows, 0.05).level
+    assert unsure.bound.conditions[2].value == gamma
+    assert unsure.mean_shift == pytest.approx(result.mean_shift * math.sqrt(gamma / 0.05))
+
+
 def test_conditions_that_fail_are_said(problem, posterior):
     """The paper's own default regression admits almost no contamination: the certificate may not hide it."""
     result = robula.certificate(problem.model, posterior, C_R=100.0, step_halving=False)
@@ -72,19 +89,19 @@ def test_step_halving_sees_the_inflated_variance():
 
 
 def test_own_selectors_must_be_given_back(problem):
-    class Trim(robula.RobustMean):
+    class Trim(robula.selectors.RobustMean):
         def select(self, points, contamination):
-            return robula.Selection((robula.Part(np.ones(len(points))),), points.shape[1])
+            return robula.selectors.Selection((robula.selectors.Part(np.ones(len(points))),), points.shape[1])
 
     posterior = robula.sample(problem.model, contamination=0.05, selector=Trim(), kernel="ula", draws=20)
-    with pytest.raises(robula.InputError, match="pass it as selector="):
+    with pytest.raises(robula.exceptions.InputError, match="pass it as selector="):
         robula.certificate(problem.model, posterior)
     assert robula.certificate(problem.model, posterior, selector=Trim()).step_halving is not None
 
 
 def test_the_theorem_is_about_ula(problem):
     posterior = robula.sample(problem.model, contamination=0.05, draws=20)
-    with pytest.raises(robula.InputError, match=r"robula\.step_bias"):
+    with pytest.raises(robula.exceptions.InputError, match=r"robula\.step_bias"):
         robula.certificate(problem.model, posterior)
 
 
@@ -92,7 +109,7 @@ def test_certificate_needs_the_runs_own_model(problem, posterior):
     other = robula.MeanModel(np.eye(5))
     fewer = robula.simulate.linear_regression(100, 3, 0.05, seed=0).model
     for model, run in ((other, posterior), (fewer, posterior), (posterior, problem.model)):
-        with pytest.raises(robula.InputError, match="certificate needs"):
+        with pytest.raises(robula.exceptions.InputError, match="certificate needs"):
             robula.certificate(model, run)
 
 
@@ -120,6 +137,9 @@ def test_plan_command(tmp_path, problem):
     assert result.exit_code == 0, result.output
     for word in ("step size", "steps", "bad rows part", "assumed", "remark"):
         assert word in result.output
+    unsure = CliRunner().invoke(app, [*arguments, "--contamination", "0.1", "--delta", "0.05"])
+    gamma = robula.theory.contamination_level(0.1, problem.model.n_rows, 0.05).level
+    assert f"share of bad rows, at most  {gamma:.3g}" in " ".join(unsure.output.split(" ")), unsure.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -11,7 +11,7 @@ import robula
 from robula import theory
 
 
-def many_chains_w2(posterior: robula.Posterior, target: robula.GaussianPosterior) -> float:
+def many_chains_w2(posterior: robula.Posterior, target: robula.models.GaussianPosterior) -> float:
     """W2 in widths between the last states of many chains and the target."""
     last = posterior.draws[:, -1]
     width = math.sqrt(np.trace(target.covariance))
@@ -69,5 +69,5 @@ def test_what_cannot_be_planned_is_said():
     constants = theory.Constants(1000, 20, 0.1, 2.0, 0.5, 0.0, 1.0, 1.0, math.sqrt(20 / 1000))
     numbers = theory.plan(constants, 0.5, C_R=1.0)
     assert numbers.contamination_widths > 1.0
-    with pytest.raises(robula.InputError, match="accuracy"):
+    with pytest.raises(robula.exceptions.InputError, match="accuracy"):
         theory.plan(constants, 0.0)

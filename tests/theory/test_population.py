@@ -104,9 +104,9 @@ def test_other_scales_and_covariances(rng):
             lambda theta, X=rows, y=y: spectral_norm(X * (X @ theta - y)[:, None] / 0.25),
         )
     assert theory.plan(mean, 0.8).steps > 1
-    with pytest.raises(robula.InputError, match="nothing is certain"):
+    with pytest.raises(robula.exceptions.InputError, match="nothing is certain"):
         theory.population_mean_constants(3, 2, contamination=0.1, truth_norm=1.0)
-    with pytest.raises(robula.InputError, match="delta"):
+    with pytest.raises(robula.exceptions.InputError, match="delta"):
         theory.population_mean_constants(300, 2, contamination=0.1, truth_norm=1.0, delta=1.5)
 
 

@@ -17,13 +17,15 @@ from robula.theory.recursion import ALL_ROWS_LIMIT
 ALL_ROWS = robula.RecursiveMean(variant="all_rows")
 
 
-def distance_from_clean(problem: robula.simulate.Problem, selector: robula.RobustMean, epsilon: float) -> float:
+def distance_from_clean(
+    problem: robula.simulate.Problem, selector: robula.selectors.RobustMean, epsilon: float
+) -> float:
     rows = problem.model.z
     clean = rows[~problem.outlier_mask].mean(axis=0)
     return float(np.linalg.norm(robula.robust_mean(rows, epsilon, selector) - clean))
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 @pytest.mark.parametrize("dim", [32, 64, 128])
 def test_algorithm_2_as_printed_violates_lem_rob_bound(dim):
     """The whole distance of a group of 15 % is the error; the lemma's rate is sqrt(epsilon (1 + log d)) near 1."""
@@ -38,7 +40,7 @@ def test_algorithm_2_as_printed_violates_lem_rob_bound(dim):
     assert np.linalg.norm(robula.robust_mean(clean, 0.15) - clean.mean(axis=0)) < 0.5
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 def test_the_bad_share_grows_by_the_kept_share_at_every_level():
     problem = robula.simulate.hidden_cluster(3400, 256, 0.15, seed=0)
     parts = robula.RecursiveMean().select(problem.model.z, 0.15).parts
@@ -61,7 +63,7 @@ def test_levels_and_shares():
 
 def test_a_share_past_one_half_is_warned_of_and_the_remedy_named():
     points = np.random.default_rng(0).standard_normal((400, 16))
-    with pytest.warns(robula.BreakdownWarning, match=r"55% of the rows.*variant=\"lai2016\""):
+    with pytest.warns(robula.exceptions.BreakdownWarning, match=r"55% of the rows.*variant=\"lai2016\""):
         robula.robust_mean(points, 0.15)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -70,7 +72,7 @@ def test_a_share_past_one_half_is_warned_of_and_the_remedy_named():
         robula.robust_mean(points, 0.15, robula.RecursiveMean(variant="lai2016"))
 
 
-@pytest.mark.filterwarnings("ignore::robula.BreakdownWarning")
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
 def test_such_a_run_is_not_called_usable():
     """37 widths off at d = 64 with R-hat 1.00: nothing but the algorithm itself tells."""
     problem = robula.simulate.hidden_cluster(1700, 64, 0.15, seed=0)
@@ -135,7 +137,7 @@ def test_the_proved_bound_by_hand():
         theory.all_rows_error_bound(4, 0.1, 9.0, 16.0)
     )
     assert theory.all_rows_error_bound(4, 0.0, 9.0, 16.0) == 0.0
-    with pytest.raises(robula.InputError, match=r"0\.293"):
+    with pytest.raises(robula.exceptions.InputError, match=r"0\.293"):
         theory.all_rows_error_bound(4, ALL_ROWS_LIMIT, 1.0, 3.0)
 
 

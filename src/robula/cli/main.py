@@ -10,9 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from robula._version import __version__
-from robula.cli.fit import fit, predict
-from robula.cli.plan import plan
-from robula.cli.reproduce import datasets, reproduce
+from robula.cli.commands import datasets, fit, plan, predict, reproduce
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="The posterior you would have got without the bad rows."

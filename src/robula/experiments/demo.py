@@ -12,12 +12,12 @@ from robula._types import BoolArray, FloatArray
 from robula.exceptions import BreakdownWarning
 from robula.experiments.demo_figure import draw_figure
 from robula.metrics import Gap, clean_posterior_gap
-from robula.models.gaussian import GaussianPosterior
-from robula.models.linear import LinearModel
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
 from robula.result.posterior import Posterior
-from robula.sampler import rob_ula, sample
-from robula.simulate.mean_estimation import mean_estimation
+from robula.run.sampler import rob_ula, sample
+from robula.simulate.paper_settings import mean_estimation
 
 _ROWS = 300
 _BAD_SHARE = 0.15

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
 from robula._types import BoolArray, FloatArray
-from robula.models.gaussian import GaussianPosterior
+from robula.models.gaussian_posterior import GaussianPosterior
 from robula.result.posterior import Posterior
 
 # Colour-blind safe (Okabe and Ito).

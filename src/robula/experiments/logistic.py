@@ -11,17 +11,17 @@ import numpy as np
 from scipy.special import expit
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.datasets.loaders import load
+from robula.datasets.dataset_loaders import load
 from robula.exceptions import DivergenceError
 from robula.experiments.jobs import Outcome
 from robula.experiments.readings import LETTER, READINGS, Reading
 from robula.experiments.scores import calibration_error, largest_rhat, log_likelihoods
-from robula.langevin.centre import robust_centre
-from robula.models.logistic import LogisticModel
-from robula.result.arviz import effective_sample_sizes
+from robula.models.logistic_model import LogisticModel
+from robula.result.arviz_conversion import effective_sample_sizes
 from robula.result.posterior import Posterior
-from robula.sampler import sample
+from robula.run.sampler import sample
 from robula.selectors.sample_mean import SampleMean
+from robula.target.centre_search import robust_centre
 
 #: Tuned on a fifth of the training rows: the step size times L (the curvature at the centre; the bound over all theta
 #: is up to thirty times larger and mixes that much slower) and contamination.

@@ -14,8 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from robula._version import __version__
-from robula.datasets.loaders import load
-from robula.datasets.registry import BUILT_IN
+from robula.datasets.dataset_loaders import BUILT_IN, load
 from robula.exceptions import DatasetUnavailableError
 from robula.experiments.choices import BY_FIGURE
 from robula.experiments.claims import NOT_RUN, Claim, with_readings

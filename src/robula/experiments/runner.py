@@ -20,9 +20,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from robula.chain.progress import track
 from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
 from robula.experiments.jobs import Job, Outcome
+from robula.run.driver import track
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

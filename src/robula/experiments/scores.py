@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._types import FloatArray
-from robula.result.arviz import r_hats
+from robula.result.arviz_conversion import r_hats
 
 
 def log_likelihoods(X: FloatArray, y: FloatArray, theta: FloatArray) -> FloatArray:

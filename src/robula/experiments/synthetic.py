@@ -12,11 +12,11 @@ from robula.exceptions import DivergenceError
 from robula.experiments.jobs import Outcome
 from robula.experiments.readings import LETTER, READINGS, Reading
 from robula.metrics import clean_posterior_gap
-from robula.models.linear import LinearModel
-from robula.models.mean import MeanModel
-from robula.result.arviz import effective_sample_sizes
+from robula.models.linear_model import LinearModel
+from robula.models.mean_model import MeanModel
+from robula.result.arviz_conversion import effective_sample_sizes
 from robula.result.posterior import Posterior
-from robula.sampler import sample
+from robula.run.sampler import sample
 from robula.simulate import Problem, linear_regression, mean_estimation
 
 #: Held-out points for the average log-likelihood; the paper does not give their number.

@@ -1,15 +1,15 @@
-"""Second stage: a model turns rows and a parameter into per-row log-likelihood gradients."""
+"""Prior and rows: a model turns them and a parameter into per-row log-likelihoods, gradients and curvature."""
 
-from robula.models.base import Model
-from robula.models.gaussian import GaussianPosterior
-from robula.models.linear import LinearModel
-from robula.models.linear_scale import UnknownScaleLinearModel
-from robula.models.logistic import LogisticModel
-from robula.models.mean import MeanModel
-from robula.models.poisson import PoissonModel
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
+from robula.models.logistic_model import LogisticModel
+from robula.models.mean_model import MeanModel
+from robula.models.model import Model
+from robula.models.poisson_model import PoissonModel
 from robula.models.priors import FlatPrior, NormalPrior, Prior
 
 __all__ = [
+    "MODELS",
     "FlatPrior",
     "GaussianPosterior",
     "LinearModel",
@@ -21,3 +21,11 @@ __all__ = [
     "Prior",
     "UnknownScaleLinearModel",
 ]
+
+#: The models that the command line takes by name.
+MODELS: dict[str, type[Model]] = {
+    "linear": LinearModel,
+    "logistic": LogisticModel,
+    "poisson": PoissonModel,
+    "mean": MeanModel,
+}

@@ -8,8 +8,8 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import LARGEST_SCALE, SMALLEST_SCALE
-from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
+from robula.tables.arrays import as_numbers
 
 
 class Covariance:

@@ -8,9 +8,9 @@ import numpy as np
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import show
-from robula.data.arrays import as_numbers
 from robula.exceptions import InputError
 from robula.models.covariance import Covariance
+from robula.tables.arrays import as_numbers
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from robula.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from robula.models.base import Model
+    from robula.models.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Posterior:
 
     def summary(self) -> pd.DataFrame:
         """One line a parameter: mean, sd, interval, Monte Carlo error, effective sample size, R-hat (ArviZ)."""
-        from robula.result.arviz import summary
+        from robula.result.arviz_conversion import summary
 
         return summary(self)
 
@@ -97,7 +97,7 @@ class Posterior:
             Add the log-likelihood of every row at every draw, unweighted: chains x draws x rows numbers. What
             leave-one-out then means when rows have weights is in docs/integrations.md.
         """
-        from robula.result.arviz import to_arviz
+        from robula.result.arviz_conversion import to_arviz
 
         return to_arviz(self, model, log_likelihood=log_likelihood)
 

@@ -1,16 +1,24 @@
-"""Third stage: a selector says how much each row's gradient counts."""
+"""Which rows to trust: the selectors, by name and one file each, and the robust mean as a plain function."""
 
-from robula.selectors.base import RobustMean, Selector
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula._validation import check_contamination, check_name, show
+from robula.exceptions import InputError
 from robula.selectors.excess import ExcessSelector, RobustStart, robust_start
 from robula.selectors.geometric_median import GeometricMedian
 from robula.selectors.recursive import RecursiveMean
-from robula.selectors.registry import resolve_selector, robust_mean
 from robula.selectors.sample_mean import SampleMean
-from robula.selectors.selection import Part, Selection
-from robula.selectors.spectral import SpectralFilter
-from robula.selectors.subset import SubsetSelector
+from robula.selectors.selection import Part, RobustMean, Selection, Selector
+from robula.selectors.spectral_filter import SpectralFilter
+from robula.selectors.subset_selector import SubsetSelector
+from robula.selectors.trimmed_likelihood import TrimmedLikelihood
+from robula.tables.arrays import as_matrix
 
 __all__ = [
+    "SELECTORS",
     "ExcessSelector",
     "GeometricMedian",
     "Part",
@@ -22,7 +30,59 @@ __all__ = [
     "Selector",
     "SpectralFilter",
     "SubsetSelector",
+    "TrimmedLikelihood",
     "resolve_selector",
     "robust_mean",
     "robust_start",
 ]
+
+#: The selectors that ``selector=`` takes by name.
+SELECTORS: dict[str, type[Selector]] = {
+    "excess": ExcessSelector,
+    "geometric_median": GeometricMedian,
+    "mean": SampleMean,
+    "recursive": RecursiveMean,
+    "spectral": SpectralFilter,
+}
+
+
+def resolve_selector(selector: str | Selector) -> Selector:
+    """Return the selector a name stands for, or the object itself."""
+    if isinstance(selector, Selector):
+        return selector
+    if isinstance(selector, type) and issubclass(selector, Selector):
+        raise InputError(f"selector={selector.__name__} is a class; pass an object: {selector.__name__}().")
+    return SELECTORS[check_name(selector, "selector", SELECTORS)]()
+
+
+def robust_mean(points: ArrayInput, contamination: float, selector: str | RobustMean = "recursive") -> FloatArray:
+    """Mean of points that an epsilon share of arbitrary rows cannot move far.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, d)
+    contamination : float
+        Upper bound on the share of bad rows, in [0, 0.5).
+    selector : str or RobustMean, optional
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean", or an object such as
+        ``RecursiveMean(variant="lai2016")``.
+
+    Returns
+    -------
+    ndarray, shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np, robula
+    >>> points = np.random.default_rng(0).normal(size=(500, 3))
+    >>> points[:50] += 100.0
+    >>> bool(np.abs(robula.robust_mean(points, contamination=0.1)).max() < 0.3)
+    True
+    """
+    contamination = check_contamination(contamination)
+    resolved = resolve_selector(selector)
+    if not isinstance(resolved, RobustMean):
+        raise InputError(f"selector={show(selector)} needs a model; robust_mean takes selectors of points alone.")
+    matrix = as_matrix(points, "points")
+    selection = resolved.select(matrix, contamination)
+    return np.asarray(selection.mean(matrix) if selection.estimate is None else selection.estimate)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from robula._types import FloatArray
-from robula.selectors.principal import top_direction
+from robula.selectors.principal_direction import top_direction
 
 #: The program's own settings: failure probability and the constant in front of the tail bound.
 _TAU = 0.1

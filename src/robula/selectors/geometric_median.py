@@ -10,9 +10,8 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula._validation import check_contamination
-from robula.selectors.base import RobustMean, as_points
-from robula.selectors.principal import refuse_non_finite
-from robula.selectors.selection import Part, Selection
+from robula.selectors.principal_direction import refuse_non_finite
+from robula.selectors.selection import Part, RobustMean, Selection, as_points
 
 _STEPS = 500
 _TOLERANCE = 1e-12

@@ -10,12 +10,10 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula._validation import check_contamination, check_name
-from robula._warn import warn
+from robula._validation import check_contamination, check_name, warn
 from robula.exceptions import BreakdownWarning
-from robula.selectors.base import RobustMean, as_points
 from robula.selectors.lai2016 import lai_ball, lai_window
-from robula.selectors.selection import Part, Selection
+from robula.selectors.selection import Part, RobustMean, Selection, as_points
 from robula.selectors.truncation import (
     interval_means,
     rows_to_keep,

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from robula._types import FloatArray
-from robula.models.base import Model
-from robula.selectors.base import RobustMean, as_points
-from robula.selectors.selection import Part, Selection
+from robula.models.model import Model
+from robula.selectors.selection import Part, RobustMean, Selection, as_points
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Ways to contaminate a linear regression, by name: what the leaderboard runs every method against.
+"""Ways to contaminate a linear regression, by name: what the leaderboard runs every method against; and label flips.
 
 An attack sees the clean rows and the true coefficients and answers with bad rows to add and clean rows to hide. Where a
 direction is needed it is drawn at random, so no coordinate is special (except for the sentinel in the first column).
@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robula._types import BoolArray, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
+from robula._validation import check_contamination, check_name
+from robula.exceptions import InputError
+from robula.models.linear_model import LinearModel
+from robula.models.priors import NormalPrior
+from robula.simulate.problem import Problem, check_sizes, outlier_count, shuffled
+from robula.tables.arrays import as_vector
 
 #: A usual code for "missing" that was never replaced.
 SENTINEL = -999.0
@@ -153,3 +159,73 @@ ATTACKS: dict[str, Attack] = {
         adaptive,
     )
 }
+
+
+def contaminated_regression(
+    attack: str, n_clean: int = 1000, dim: int = 20, contamination: float = 0.2, seed: int = 0
+) -> Problem:
+    """Clean rows x ~ N(0, I), y = x'theta + N(0, 1), and an attack on them.
+
+    theta is uniform on [0, 1]^d, the prior N(0, I), the noise scale 1. The same seed gives the same clean rows under
+    every attack, those of :func:`robula.simulate.linear_regression`. Rows that an attack hides are part of the clean
+    posterior and of no row of the model.
+
+    Parameters
+    ----------
+    attack : str
+        A name in ``robula.simulate.attacks.ATTACKS``.
+    n_clean, dim : int
+    contamination : float
+        Share of bad rows among all rows; for "subtractive" the share of the clean rows that are hidden.
+    seed : int
+
+    Examples
+    --------
+    >>> import robula
+    >>> problem = robula.simulate.contaminated_regression("leverage_cluster", n_clean=80, dim=3, contamination=0.2)
+    >>> problem.model.n_rows, int(problem.outlier_mask.sum())
+    (100, 20)
+    """
+    chosen = ATTACKS[check_name(attack, "attack", tuple(ATTACKS))]
+    n_clean, dim, contamination, seed = check_sizes(n_clean, dim, contamination, seed)
+    rng = np.random.default_rng(seed)
+    truth = rng.uniform(0.0, 1.0, dim)
+    clean_X = rng.standard_normal((n_clean, dim))
+    clean_y = clean_X @ truth + rng.standard_normal(n_clean)
+    bad_X, bad_y, hidden = chosen(rng, CleanRows(clean_X, clean_y, truth), outlier_count(n_clean, contamination))
+    shown = np.ones(n_clean, dtype=np.bool_) if hidden is None else ~hidden
+    order, mask = shuffled(rng, int(shown.sum()), len(bad_y))
+    prior = NormalPrior(0.0, 1.0)
+    model = LinearModel(
+        np.concatenate([clean_X[shown], bad_X])[order],
+        np.concatenate([clean_y[shown], bad_y])[order],
+        noise_scale=1.0,
+        prior=prior,
+    )
+    clean = LinearModel(clean_X, clean_y, noise_scale=1.0, prior=prior)
+    return Problem(model, mask, truth, clean.gaussian_posterior())
+
+
+def random_flips(rows: int, share: float, rng: np.random.Generator) -> BoolArray:
+    """Return which of ``rows`` labels to flip: a random ``share`` of them, shape (rows,)."""
+    share = check_contamination(share)
+    flips: BoolArray = rng.permutation(rows) < round(share * rows)
+    return flips
+
+
+def confident_flips(probabilities: ArrayInput, share: float) -> BoolArray:
+    """Return which labels to flip: the ``share`` of rows whose own label is most probable, ties in row order.
+
+    Parameters
+    ----------
+    probabilities : array-like, shape (n,)
+        Probability that a model of the clean data gives to each row's own label.
+    share : float
+    """
+    share = check_contamination(share)
+    values = as_vector(probabilities, "probabilities", np.size(probabilities))
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise InputError("probabilities must lie between 0 and 1: the probability of each row's own label.")
+    flips = np.zeros(len(values), dtype=np.bool_)
+    flips[np.argsort(-values, kind="stable")[: round(share * len(values))]] = True
+    return flips

@@ -9,9 +9,9 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import check_contamination, check_count
-from robula.models.gaussian import GaussianPosterior
-from robula.models.linear import LinearModel
-from robula.models.mean import MeanModel
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.linear_model import LinearModel
+from robula.models.mean_model import MeanModel
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Fifth stage: run a kernel for many steps and keep the draws."""

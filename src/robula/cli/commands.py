@@ -1,0 +1,269 @@
+"""The commands: fit, predict, plan, reproduce, datasets."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from robula.cli.plain_errors import one_line, plain_errors
+
+_Debug = Annotated[bool, typer.Option("--debug", help="Show the full trace of an error.")]
+_DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with missing values instead of refusing them.")
+]
+
+_COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not run": "dim", "not judged": "dim"}
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="CSV (comma, semicolon or tab; with a header) or Parquet file.")],
+    out: Annotated[Path, typer.Option(help="Folder for draws, tables and report.")],
+    model: Annotated[str, typer.Option(help="linear, logistic, poisson or mean.")] = "linear",
+    target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
+    features: Annotated[str | None, typer.Option(help="Columns to use, a,b,c; all others if left out.")] = None,
+    exclude: Annotated[str | None, typer.Option(help="Columns to leave out, a,b,c.")] = None,
+    contamination: Annotated[str, typer.Option(help="Upper bound on the share of bad rows, or estimate.")] = "0.1",
+    noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear), if known.")] = None,
+    drop_missing: _DropMissing = False,
+    selector: Annotated[str | None, typer.Option(help="Another rule for which rows to trust.")] = None,
+    kernel: Annotated[str | None, typer.Option(help="Another Langevin kernel.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Draws a chain.")] = 1000,
+    burn_in: Annotated[int, typer.Option(min=0, help="Steps before the first draw.")] = 300,
+    chains: Annotated[int, typer.Option(min=1)] = 4,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    sensitivity: Annotated[bool, typer.Option(help="Also refit for other assumed shares of bad rows.")] = True,
+    debug: _Debug = False,
+) -> None:
+    """Fit a model to a file with bad rows in it: posterior, row weights and a report."""
+    with plain_errors("fit", debug=debug):
+        from robula.tables.read_table import read_table
+        from robula.workflow.fit_table import Options, fit_table
+        from robula.workflow.run_folder import check_folder, write_run
+
+        check_folder(out)
+        table = read_table(data)
+        options = Options(
+            contamination=_level(contamination),
+            noise_scale=noise_scale,
+            drop_missing=drop_missing,
+            draws=draws,
+            burn_in=burn_in,
+            chains=chains,
+            seed=seed,
+            sensitivity=sensitivity,
+            sampler={name: value for name, value in (("selector", selector), ("kernel", kernel)) if value is not None},
+        )
+        fitted = fit_table(
+            table,
+            model=model,
+            target=target,
+            features=_names(features),
+            exclude=_names(exclude),
+            options=options,
+        )
+        command = _command(
+            data,
+            out,
+            {
+                "--model": model,
+                "--target": target,
+                "--features": features,
+                "--exclude": exclude,
+                "--contamination": contamination,
+                "--noise-scale": noise_scale,
+                "--selector": selector,
+                "--kernel": kernel,
+                "--draws": draws,
+                "--burn-in": burn_in,
+                "--chains": chains,
+                "--seed": seed,
+            },
+            [*(["--drop-missing"] if drop_missing else []), *([] if sensitivity else ["--no-sensitivity"])],
+        )
+        title = f"{target} in {data.name}" if target is not None else f"Means of {data.name}"
+        write_run(fitted, table, out, command=command, title=title)
+        weights = fitted.posterior.row_weights
+        for note in fitted.notes:
+            typer.echo(f"note: {one_line(note)}", err=True)
+        typer.echo(
+            f"{int((weights < 0.5).sum())} of {len(weights)} rows count less than half. "
+            f"Open {out / 'report.html'}; draws, tables and the command to repeat it are beside it."
+        )
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="Folder written by robula fit.")],
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file with the features.")],
+    out: Annotated[Path | None, typer.Option(help="File for the predictions; standard output if left out.")] = None,
+    drop_missing: _DropMissing = False,
+    debug: _Debug = False,
+) -> None:
+    """Predict new rows, with intervals."""
+    with plain_errors("predict", debug=debug):
+        from robula.exceptions import InputError
+        from robula.workflow.run_folder import predict_file
+
+        if out is not None and not out.parent.is_dir():
+            raise InputError(f"the folder of --out {str(out)!r} does not exist.")
+        table = predict_file(run, data, drop_missing=drop_missing)
+        if out is None:
+            typer.echo(table.to_csv(index=False), nl=False)
+        else:
+            table.to_csv(out, index=False)
+
+
+def _level(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Return a,b,c as a list; a column whose own name has a comma is quoted, as in CSV."""
+    if text is None:
+        return None
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _command(data: Path, out: Path, options: dict[str, object], flags: list[str]) -> str:
+    words = ["robula", "fit", str(data), "--out", str(out)]
+    for name, value in options.items():
+        if value is not None:
+            words += [name, str(value)]
+    return shlex.join([*words, *flags])
+
+
+def plan(
+    data: Annotated[Path, typer.Argument(help="CSV file with a header.")],
+    model: Annotated[str, typer.Option(help="mean, linear or logistic.")],
+    contamination: Annotated[float, typer.Option(help="Upper bound on the share of bad rows.")],
+    accuracy: Annotated[float, typer.Option(help="Wanted W2 in posterior widths.")] = 0.5,
+    target: Annotated[str | None, typer.Option(help="Response column (linear, logistic).")] = None,
+    noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear).")] = None,
+    prior_variance: Annotated[float, typer.Option(help="Variance of the normal prior around 0.")] = 1.0,
+    intercept: Annotated[bool, typer.Option(help="Add a column of ones.")] = True,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Read contamination as a probability; plan for the share that holds with probability 1 - delta."
+        ),
+    ] = None,
+    constant: Annotated[float, typer.Option("--c-r", help="The universal constant C_R, assumed.")] = 1.0,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the bound and its parts against the step.")] = None,
+) -> None:
+    """Say what step size and how many steps the theorem asks for, and what the bad rows may cost."""
+    from robula.exceptions import RobulaError
+    from robula.theory import plan as make_plan
+    from robula.workflow.plan_file import bound_figure, data_constants, read_model
+
+    try:
+        problem = read_model(data, model, target, noise_scale, prior_variance, intercept)
+        constants = data_constants(problem, contamination, delta)
+        numbers = make_plan(constants, accuracy, C_R=constant)
+    except RobulaError as error:
+        Console(stderr=True).print(f"robula plan: {error}", markup=False, highlight=False)
+        raise typer.Exit(2) from None
+    console = Console()
+    table = Table(box=None, show_header=False)
+    for name, value in _lines(constants, numbers, intercept and model != "mean"):
+        table.add_row(name, value)
+    console.print(table)
+    for violation in numbers.bound.violations:
+        console.print(
+            f"The theorem's condition fails, so the bad rows' part is not a bound. {violation}.", markup=False
+        )
+    console.print(
+        "Curvatures and gradient covariances are measured on the rows trusted at a robust centre; "
+        f"C_R = {constant:g} is assumed, the paper does not give it."
+    )
+    if plot is not None:
+        bound_figure(constants, numbers, constant).savefig(plot, dpi=150)
+        console.print(f"picture: {plot}")
+
+
+def _lines(constants: Any, numbers: Any, intercept: bool) -> list[tuple[str, str]]:
+    width = numbers.width
+    return [
+        ("rows, parameters", f"{constants.n}, {constants.dim}" + (" (intercept included)" if intercept else "")),
+        ("share of bad rows, at most", f"{constants.contamination:.3g}"),
+        ("L-bar, m-bar", f"{constants.smoothness:.4g}, {constants.strong_convexity:.4g}"),
+        ("condition number", f"{constants.smoothness / constants.strong_convexity:.4g}"),
+        ("posterior width", f"{width:.4g}"),
+        ("step size", f"{numbers.step_size:.4g}"),
+        ("steps", f"{numbers.steps}"),
+        (
+            "start and step size part",
+            f"{math.sqrt(numbers.bound.initial + numbers.bound.discretization) / width:.3g} widths",
+        ),
+        (
+            "bad rows part",
+            f"{numbers.contamination_widths:.3g} widths" + ("" if numbers.bound.valid else " (not a bound)"),
+        ),
+        (
+            "the remark's O() values",
+            f"step size {numbers.remark_step_size:.3g}, {numbers.remark_steps:.0f} steps of 1 / L",
+        ),
+    ]
+
+
+def reproduce(
+    which: Annotated[str, typer.Argument(metavar="figure1|figure2|figure3|figure4|figure5|all")],
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures, settings and claims.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="A reduced version of everything, in minutes.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes; does not change the numbers.")] = os.cpu_count()
+    or 1,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Re-run the paper's experiments and say, claim by claim, what holds."""
+    from robula._validation import check_name
+    from robula.exceptions import InputError
+    from robula.experiments.registry import FIGURES
+    from robula.experiments.reproduce import figure_names
+    from robula.experiments.reproduce import reproduce as run
+
+    try:
+        figures = figure_names(check_name(which, "figure", (*FIGURES, "all")))
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+    console = Console()
+    try:
+        claims = run(figures, out, quick=quick, workers=jobs, resume=resume, seed=seed)
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted; finished jobs are kept in {out / 'jobs'}. Go on with the same command and --resume."
+        )
+        raise typer.Exit(130) from None
+    table = Table(title="What the paper says, and what we found", show_lines=True)
+    for heading in ("", "claim", "verdict", "finding"):
+        table.add_column(heading)
+    for claim in claims:
+        colour = _COLOURS[claim.verdict]
+        read = "".join(f"\n{label}: {verdict}" for label, verdict, _ in claim.readings)
+        table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding + read)
+    console.print(table)
+    console.print(f"tables, figures, settings and claims: [bold]{out}[/bold]")
+
+
+def datasets() -> None:
+    """List the paper's data sets: size, licence, and where they are found."""
+    from robula.datasets.dataset_loaders import ENTRIES, where
+
+    table = Table(box=None)
+    for heading in ("name", "rows", "features", "licence", "found in", "title"):
+        table.add_column(heading, justify="right" if heading in ("rows", "features") else "left")
+    for name, entry in ENTRIES.items():
+        table.add_row(name, str(entry.rows), str(entry.features), entry.licence, where(name), entry.title)
+    table.add_row("wisconsin", "569", "30", "CC BY 4.0", "scikit-learn", "Breast Cancer Wisconsin (Diagnostic)")
+    Console().print(table)
+    Console().print("ROBULA_DATA_DIR names a folder with local copies; otherwise files come from the LIBSVM data page.")

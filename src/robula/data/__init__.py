@@ -1,1 +1,0 @@
-"""First stage: user input becomes checked arrays."""

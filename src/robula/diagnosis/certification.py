@@ -1,0 +1,267 @@
+"""After a run: the bound it stands under, what was observed, and where the error budget goes, in words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula._validation import check_positive
+from robula.exceptions import InputError
+from robula.kernels import KERNELS
+from robula.kernels.kernel import Kernel
+from robula.kernels.ula import ULA
+from robula.models.model import Model
+from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.posterior import Posterior
+from robula.run.sampler import sample
+from robula.selectors import SELECTORS
+from robula.selectors.recursive import RecursiveMean
+from robula.selectors.sample_mean import SampleMean
+from robula.selectors.selection import Selector
+from robula.theory.bounds import Bound
+from robula.theory.constants import Constants, share_of_bad_rows
+from robula.theory.corrected import bound_for
+
+#: Under which reading of Algorithm 2 the gradient error that the theorem assumes is bounded (docs/errata.md).
+_READINGS = {
+    True: "Reading: Algorithm 2 as printed recurses on truncated rows; its error bound (lem:rob_bound) fails unless "
+    "the share of bad rows stays below 1/6 at every level, which is one of the conditions.",
+    False: "Reading: every level starts from all rows; with Algorithm 2's own rule the gradient error is proved "
+    "(robula.theory.all_rows_constant), with any other it is assumed.",
+}
+# Draws at which the covariance of the trusted rows' gradients is measured.
+_PROBES = 20
+
+
+class StepHalving(NamedTuple):
+    """How far the posterior moves when the step is halved, in posterior widths, and the shift's Monte Carlo error."""
+
+    shift: float
+    spread_ratio: float
+    shift_mcse: float
+
+
+class Certificate(NamedTuple):
+    """What can be said about a finished run.
+
+    Attributes
+    ----------
+    bound : Bound
+        The corrected theorem at the run's own numbers, on W2 squared.
+    width : float
+        Posterior width sqrt(tr Cov) of the draws; the unit of the figures in :attr:`text`.
+    effective_sample_size : float
+        Smallest over the parameters.
+    r_hat : float
+        Largest over the parameters; NaN with a single chain of few draws.
+    step_halving : StepHalving or None
+    mean_shift : float
+        Error budget: bound on the gradient error over m-bar, the most that bad rows can move the mean under the
+        assumed C_R.
+    C_R : float
+        The universal constant used.
+    text : str
+        What is proved, measured and assumed, in words.
+    """
+
+    bound: Bound
+    width: float
+    effective_sample_size: float
+    r_hat: float
+    step_halving: StepHalving | None
+    mean_shift: float
+    C_R: float
+    text: str
+
+
+def certificate(
+    model: Model,
+    posterior: Posterior,
+    *,
+    C_R: float = 1.0,
+    delta: float | None = None,
+    selector: Selector | None = None,
+    kernel: Kernel | None = None,
+    step_halving: bool = True,
+) -> Certificate:
+    """Put the theorem's bound for a finished run beside what can be observed about it.
+
+    Parameters
+    ----------
+    model : Model
+    posterior : Posterior
+        Of this model, with a constant step size.
+    C_R : float, optional
+        The universal constant of the gradient error. The paper does not give it;
+        :func:`robula.theory.measure_gradient_constant` measures it where the clean rows are known. Everything that
+        uses it is assumed, not proved, unless every level of the recursive mean started from all rows and C_R is
+        :func:`robula.theory.all_rows_constant`.
+    delta : float, optional
+        Read the run's contamination as the probability that a row is bad, and certify for gamma = epsilon + e_n, a
+        bound on their share with probability 1 - delta; None takes it as the share itself.
+    selector, kernel : optional
+        Only for a run with objects of your own: needed to repeat it with half the step.
+    step_halving : bool, optional
+        Run once more with half the step and twice the steps, from the last draws.
+
+    Returns
+    -------
+    Certificate
+        Print its ``text``.
+    """
+    if not isinstance(model, Model) or not isinstance(posterior, Posterior) or not _belongs(model, posterior):
+        raise InputError(
+            "certificate needs the model, and the posterior that robula.sample drew from it, in this order."
+        )
+    settings = posterior.settings
+    if kernel is None and settings["kernel"] != repr(ULA()):
+        raise InputError(
+            f'the theorem is about ULA, and this run moved by {settings["kernel"]}. Use rob_ula or kernel="ula" for a '
+            "certificate; robula.step_bias and robula.diagnose work for every kernel."
+        )
+    C_R = check_positive(C_R, "C_R", "the constant of the gradient error")
+    n, dim = model.n_rows, model.dim
+    epsilon = share_of_bad_rows(float(settings["contamination"]), n, delta)
+    # A rule that thins out its rows meets a larger share of bad ones than the data hold.
+    nested = settings["last_level_share"] > settings["contamination"]
+    L, m = settings["smoothness"] / n, settings["strong_convexity"] / n
+    if not m > 0:
+        raise InputError(
+            "the posterior of the trusted rows is not strongly convex at its centre: the theorem says nothing."
+        )
+    first, second = _gradient_covariance(model, posterior)
+    width = math.sqrt(float(np.trace(posterior.covariance)))
+    mode_norm = float(np.linalg.norm(posterior.mean))
+    constants = Constants(n, dim, epsilon, max(L, m), m, first, second, mode_norm, width)
+    steps = settings["burn_in"] + settings["draws"] * settings["thin"]
+    bound = bound_for(constants, steps, settings["step_size"], C_R, "truncated" if nested else "all_rows")
+    log_d = 1.0 + math.log(dim)
+    shift = math.sqrt(epsilon * C_R * log_d * second) / m
+    halving = (
+        _halve(model, posterior, width, selector_of(settings, selector), kernel_of(settings, kernel))
+        if step_halving
+        else None
+    )
+    sizes = effective_sample_sizes(posterior.draws)
+    r_hat = float(np.nanmax(r_hats(posterior.draws))) if posterior.draws.shape[1] >= 4 else math.nan
+    result = Certificate(bound, width, float(sizes.min()), r_hat, halving, shift, C_R, "")
+    return result._replace(text=_words(result, model, settings["selector"], nested))
+
+
+def _belongs(model: Model, posterior: Posterior) -> bool:
+    rows, dim = len(posterior.row_weights), posterior.draws.shape[-1]
+    return "smoothness" in posterior.settings and (rows, dim) == (model.n_rows, model.dim)
+
+
+def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, float]:
+    """Measure C_sigma1 and C_sigma2 on the trusted rows: |Sigma_theta| at the mean, and its growth over some draws."""
+    weights = posterior.row_weights / posterior.row_weights.sum()
+
+    def norm(theta: FloatArray) -> float:
+        gradients = model.gradients(theta)
+        centred = gradients - weights @ gradients
+        return float(np.linalg.eigvalsh((centred * weights[:, None]).T @ centred)[-1])
+
+    at_mean = norm(posterior.mean)
+    draws = posterior.flat_draws[:: max(1, len(posterior.flat_draws) // _PROBES)]
+    growth = [
+        (norm(theta) - at_mean) / max(float(((theta - posterior.mean) ** 2).sum()), 1e-300)
+        for theta in draws
+        if np.any(theta != posterior.mean)
+    ]
+    return (0.0 if model.gradients_translate else max(0.0, *growth)), at_mean
+
+
+def _halve(model: Model, posterior: Posterior, width: float, selector: Selector, kernel: Kernel) -> StepHalving:
+    """Repeat the run with half the step and twice the steps, from where it ended."""
+    settings = posterior.settings
+    again = sample(
+        model,
+        contamination=settings["contamination"],
+        selector=selector,
+        kernel=kernel,
+        likelihood_rows=settings["likelihood_rows"],
+        refresh_every=settings["refresh_every"],
+        step_size=settings["step_size"] / 2.0,
+        draws=posterior.draws.shape[1],
+        thin=2 * settings["thin"],
+        burn_in=0,
+        chains=posterior.draws.shape[0],
+        start=posterior.draws[:, -1],
+        seed=np.random.SeedSequence(0, spawn_key=(len(posterior.draws), posterior.draws.shape[1])),
+        progress=False,
+    )
+    variances = [
+        np.diag(run.covariance) / np.maximum(effective_sample_sizes(run.draws), 1.0) for run in (posterior, again)
+    ]
+    return StepHalving(
+        float(np.linalg.norm(again.mean - posterior.mean)) / width,
+        math.sqrt(float(np.trace(again.covariance))) / width,
+        math.sqrt(float(sum(variance.sum() for variance in variances))) / width,
+    )
+
+
+def selector_of(settings: Any, given: Selector | None) -> Selector:
+    """Return the selector of a run with these settings."""
+    if given is not None:
+        return given
+    known: list[Selector] = [*(kind() for kind in SELECTORS.values()), RecursiveMean(variant="lai2016")]
+    for candidate in known:
+        if repr(candidate) == settings["selector"]:
+            return candidate
+    raise InputError(f"the run used the selector {settings['selector']}; pass it as selector= to repeat the run.")
+
+
+def kernel_of(settings: Any, given: Kernel | None) -> Kernel:
+    """Return the kernel of a run with these settings."""
+    if given is not None:
+        return given
+    for kernel in KERNELS.values():
+        if repr(kernel) == settings["kernel"]:
+            return kernel
+    raise InputError(f"the run used the kernel {settings['kernel']}; pass it as kernel= to repeat the run.")
+
+
+def _words(result: Certificate, model: Model, selector: str, nested: bool) -> str:
+    bound, width = result.bound, result.width
+
+    def widths(squared: float) -> str:
+        return f"{math.sqrt(squared) / width:.3g}"
+
+    lines = [
+        f"Bound on W2 to the clean posterior: {widths(bound.total)} posterior widths "
+        f"(start {widths(bound.initial)}, step size {widths(bound.discretization)}, "
+        f"bad rows {widths(bound.contamination)}; squares add).",
+        f"Error budget, with C_R = {result.C_R:g} assumed: bad rows move the mean by at most "
+        f"{result.mean_shift / width:.3g} widths.",
+        f"Observed: smallest effective sample size {result.effective_sample_size:.0f}, "
+        f"largest R-hat {result.r_hat:.3f}.",
+    ]
+    if result.step_halving is not None:
+        halving = result.step_halving
+        lines.append(
+            f"Observed: halving the step moves the mean by {halving.shift:.2f} widths (Monte Carlo error "
+            f"{halving.shift_mcse:.2f}) and multiplies the spread by {halving.spread_ratio:.2f}."
+        )
+    if selector == repr(SampleMean()) and result.mean_shift > 0:
+        lines.append("Not a bound: the run used the plain mean, which bad rows can move arbitrarily far.")
+    for violation in bound.violations:
+        lines.append(f"Not a bound: the theorem's condition fails. {violation}.")
+    lines += [
+        "Proved: the inequality itself, given its conditions and constants (robula's corrected form of thm:RULA_conv).",
+        _READINGS[nested],
+        "Measured: curvatures and gradient covariances, on the trusted rows, which stand in for the clean ones.",
+        f"Assumed: C_R = {result.C_R:g}, the universal constant the paper does not give; at most a share "
+        "contamination of the rows is bad"
+        + (
+            "."
+            if model.curvature_bound(np.ones(model.n_rows)) is not None
+            else "; the curvature at the centre holds everywhere."
+        ),
+    ]
+    if bound.w2 > 10 * width:
+        lines.append(f"At {bound.w2 / width:.0f} widths the bound is vacuous here; what was observed says more.")
+    return "\n".join(lines)

@@ -1,0 +1,170 @@
+"""Can this run be used? Checks that fit an unadjusted sampler which selects its rows again and again."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from robula.exceptions import InputError
+from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.posterior import Posterior
+from robula.run.step_pair import StepBias
+
+# Vehtari et al. (2021) ask for 1.01 before a result is published; below 1.05 the chains agree well enough for a look.
+_GOOD_R_HAT, _BAD_R_HAT = 1.01, 1.05
+# And for 100 effective draws a chain of four.
+_ENOUGH, _TOO_FEW = 400.0, 100.0
+# Mean change of a row's weight. 0.05 means that one row in twenty has changed sides.
+_STEADY = 0.05
+# Largest bias of the step, in widths, that can be left alone, and the variance inflation that amounts to it.
+_STEP_BIAS, _INFLATION = 0.1, 1.2
+
+
+class Diagnosis(NamedTuple):
+    """What a run says about itself.
+
+    Attributes
+    ----------
+    verdict : {"usable", "usable with care", "not usable yet"}
+    r_hat : float
+        Largest over the parameters. Each chain selects its own rows (where the selector looks at theta), so chains
+        that trust different rows show up here.
+    effective_sample_size : float
+        Smallest over the parameters.
+    weight_drift : float
+        Mean change of a row's weight from the first half of the run to the second; NaN if it was not recorded.
+    weight_disagreement : float
+        Mean distance of a row's weight in one chain from its average over the chains; NaN if all chains share their
+        selections.
+    guarded : float
+        Share of the draws whose drift was cut.
+    step_bias : StepBias or None
+        As measured, where it was.
+    findings : tuple of str
+        One sentence for each problem, with what to do.
+    """
+
+    verdict: str
+    r_hat: float
+    effective_sample_size: float
+    weight_drift: float
+    weight_disagreement: float
+    guarded: float
+    step_bias: StepBias | None
+    findings: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The verdict and its reasons, in words."""
+        lines = [
+            f"Verdict: {self.verdict}.",
+            *(f"  {finding}" for finding in self.findings),
+            f"  Largest R-hat {self.r_hat:.3f}, smallest effective sample size {self.effective_sample_size:.0f}.",
+        ]
+        if math.isnan(self.weight_disagreement):
+            lines.append("  All chains share their selections, so R-hat says nothing about the choice of rows.")
+        else:
+            lines.append(
+                f"  A row's weight differs by {self.weight_disagreement:.3f} between chains, on average, and moved by "
+                f"{self.weight_drift:.3f} from the first to the second half."
+            )
+        if self.step_bias is not None:
+            lines.append(f"  {self.step_bias.text}")
+        return "\n".join(lines)
+
+
+def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnosis:
+    """Judge a finished run in plain words.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    step_bias : StepBias, optional
+        From ``robula.step_bias(model, posterior)``; without it, the bias measured by a pilot (``StepFor``), or the law
+        of the kernel on a Gaussian, is judged.
+
+    Returns
+    -------
+    Diagnosis
+        Print its ``text``.
+
+    Examples
+    --------
+    >>> import robula
+    >>> problem = robula.simulate.mean_estimation(n_clean=200, dim=3, contamination=0.1, seed=1)
+    >>> posterior = robula.sample(problem.model, contamination=0.1, kernel="lm", draws=1000, seed=1)
+    >>> print(robula.diagnose(posterior).verdict)
+    usable
+    """
+    if not isinstance(posterior, Posterior) or posterior.draws.shape[1] < 4:
+        raise InputError("diagnose needs a posterior of at least four draws a chain.")
+    if step_bias is None and posterior.settings.get("step_bias"):
+        step_bias = StepBias(**posterior.settings["step_bias"])
+    hats = r_hats(posterior.draws)
+    sizes = effective_sample_sizes(posterior.draws)
+    # A parameter that never moved has neither; it must not pass for a converged one.
+    hats = np.where(np.isfinite(hats), hats, np.inf)
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    halves = posterior.half_row_weights
+    drift = float(np.abs(halves[:, 1] - halves[:, 0]).mean()) if halves.size else math.nan
+    between = halves.mean(axis=1)
+    disagreement = float(np.abs(between - between.mean(axis=0)).mean()) if len(halves) > 1 else math.nan
+    guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
+    measured = Diagnosis("", float(hats.max()), float(sizes.min()), drift, disagreement, guarded, step_bias, ())
+    severe, mild = _findings(measured, posterior, posterior.parameter_names[int(hats.argmax())])
+    verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
+    return measured._replace(verdict=verdict, findings=(*severe, *mild))
+
+
+def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[list[str], list[str]]:
+    """Problems that forbid the use of the run, and those that do not."""
+    severe: list[str] = []
+    mild: list[str] = []
+    size, r_hat = measured.effective_sample_size, measured.r_hat
+    preconditioned = "Preconditioned" in str(posterior.settings.get("kernel"))
+    faster = "" if preconditioned else ', or use kernel="preconditioned_lm"'
+    if r_hat > _GOOD_R_HAT:
+        if measured.weight_disagreement > _STEADY:
+            why = (
+                "they trust different rows. Either the data have more than one explanation, or the selector is noisy: "
+                "compare the chains' row weights, start closer, or use another selector"
+            )
+        elif size < _TOO_FEW:
+            why = f"run longer{faster}"
+        else:
+            why = "there may be several modes: look at the chains one by one, and run longer"
+        (severe if r_hat > _BAD_R_HAT else mild).append(
+            f"The chains do not agree on parameter {worst!r} (R-hat {r_hat:.2f}): {why}."
+        )
+    if size < _ENOUGH:
+        times = math.ceil(_ENOUGH / max(size, 1.0))
+        (severe if size < _TOO_FEW else mild).append(
+            f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
+        )
+    share = posterior.settings.get("last_level_share", 0.0)
+    if share >= 0.5:
+        severe.append(
+            f"Up to {share:.0%} of the rows at the last level of the recursion can be bad, so bad rows can carry the "
+            'whole answer away: use selector="excess", or RecursiveMean(variant="lai2016").'
+        )
+    if measured.weight_drift > _STEADY:
+        mild.append(
+            f"Row weights still move ({measured.weight_drift:.2f} a row between the halves of the run): use a longer "
+            "burn_in, or a start nearer to the posterior."
+        )
+    if measured.guarded > 0.01:
+        severe.append(f"The drift was cut in {measured.guarded:.0%} of the draws: use a smaller step_size.")
+    bias, inflation = measured.step_bias, posterior.settings.get("variance_inflation")
+    if bias is not None:
+        if not math.isfinite(bias.total):
+            severe.append("The step size is unstable: use a smaller one.")
+        elif max(bias.shift - bias.shift_mcse, abs(bias.spread - 1.0) - bias.spread_mcse) > _STEP_BIAS:
+            mild.append("The step size is felt in the result: use step_size=robula.StepFor(bias=0.05).")
+    elif inflation is not None and inflation > _INFLATION:
+        mild.append(
+            f"The step size makes the variance of the stiffest direction {inflation:.1f} times too large: use "
+            'kernel="preconditioned_lm", or a smaller step_size.'
+        )
+    return severe, mild

@@ -1,0 +1,307 @@
+"""Any per-row log-likelihood written in JAX, over any pytree of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from robula._optional import import_extra
+from robula._types import FloatArray
+from robula._validation import check_count, show
+from robula.exceptions import InputError
+from robula.integrations.jax_support import (
+    Float64,
+    call_second_derivative,
+    check_data,
+    flatten_init,
+    hessian_of,
+    parameter_names,
+    x64,
+)
+from robula.models.model import Model
+from robula.models.priors import FlatPrior, NormalPrior, Prior
+from robula.tables.arrays import column_names
+
+# Per-row gradients of one chunk take at most about this many bytes.
+_CHUNK_BYTES = 64 * 2**20
+# Above this many parameters a Hessian costs more than the run it is for.
+_DENSE_CURVATURE = 1000
+
+
+def from_jax(
+    log_likelihood: Callable[[Any, Any], Any],
+    data: Any,
+    *,
+    log_prior: Callable[[Any], Any] | NormalPrior | None = None,
+    init: Any,
+    chunk_size: int | None = None,
+) -> JaxModel:
+    """Make a model of a per-row log-likelihood; gradients come from automatic differentiation.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        ``log_likelihood(parameters, row) -> scalar``, in JAX, for one row of ``data``.
+    data : pytree of arrays, or DataFrame
+        Every leaf has the rows along its first axis; ``row`` is the same pytree without that axis. A DataFrame counts
+        as the dict of its columns.
+    log_prior : callable, NormalPrior or None
+        ``log_prior(parameters) -> scalar`` (up to a constant), a normal prior on the flattened parameters, or None
+        for flat.
+    init : pytree of arrays
+        Gives the structure and shapes of the parameters; chains start around it.
+    chunk_size : int, optional
+        Rows differentiated at a time: memory is bounded by it, whatever the number of rows.
+
+    Returns
+    -------
+    JaxModel
+        Computes in float64, whatever JAX's own default is.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, robula  # doctest: +SKIP
+    >>> def log_likelihood(params, row):  # doctest: +SKIP
+    ...     return -0.5 * (row["y"] - params["slope"] * row["x"]) ** 2
+    >>> model = robula.from_jax(  # doctest: +SKIP
+    ...     log_likelihood, {"x": x, "y": y}, log_prior=robula.NormalPrior(0.0, 1.0), init={"slope": 0.0}
+    ... )
+    """
+    return JaxModel(log_likelihood, data, log_prior=log_prior, init=init, chunk_size=chunk_size)
+
+
+class JaxPrior:
+    """A log prior written in JAX, on flattened parameters."""
+
+    proper = True
+
+    def __init__(self, jax: Any, log_prior: Callable[[Any], Any], unravel: Callable[[Any], Any], dim: int) -> None:
+        def density(flat: Any) -> Any:
+            return log_prior(unravel(flat))
+
+        self._dim = dim
+        self._density = Float64(jax, jax.jit(jax.vmap(density)))
+        self._gradient = Float64(jax, jax.jit(jax.vmap(jax.grad(density))))
+        self._hessian = Float64(jax, jax.jit(hessian_of(jax, density)))
+
+    def log_density(self, theta: FloatArray) -> FloatArray:
+        """Log density up to a constant, shape (...)."""
+        return self._density(theta.reshape(-1, self._dim)).reshape(theta.shape[:-1])
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient of the log density, shape (..., d)."""
+        return self._gradient(theta.reshape(-1, self._dim)).reshape(theta.shape)
+
+    def precision(self, theta: FloatArray) -> FloatArray:
+        """Negative Hessian of the log density at theta (d,), shape (d, d)."""
+        return -call_second_derivative(self._hessian, "log_prior", theta)
+
+    def check_dim(self, dim: int) -> None:
+        """Accept the dimension it was made for."""
+
+
+class JaxModel(Model):
+    """A model made by :func:`from_jax`; see there for the parameters.
+
+    Rows are stored in chunks of equal size (the last one filled up with copies of the last row, which get weight 0),
+    and one compiled loop runs over the chunks.
+    """
+
+    def __init__(
+        self,
+        log_likelihood: Callable[[Any, Any], Any],
+        data: Any,
+        *,
+        log_prior: Callable[[Any], Any] | NormalPrior | None,
+        init: Any,
+        chunk_size: int | None,
+    ) -> None:
+        jax = import_extra("jax", "jax", "from_jax")
+        if not callable(log_likelihood):
+            raise InputError(f"log_likelihood={show(log_likelihood)} is not a function of (parameters, row).")
+        names = column_names(data)
+        if names is not None:
+            data = {name: data.iloc[:, index].to_numpy() for index, name in enumerate(names)}
+        try:
+            jax.tree_util.tree_structure((data, init))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"data or init is not a tree JAX can read ({error}); use keys of one type.") from error
+        leaves, self.n_rows = check_data(jax, data)
+        self._init, unravel, paths = flatten_init(jax, init)
+        self.dim = len(self._init)
+        self._unravel = unravel
+        self._shapes = paths
+        self.parameter_names = parameter_names(paths)
+        self.prior = _resolve_prior(jax, log_prior, unravel, self.dim)
+        self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
+        structure = jax.tree_util.tree_structure(data)
+        self._compile(jax, log_likelihood, structure, leaves)
+        self._refuse_broken(log_prior)
+
+    def _compile(self, jax: Any, log_likelihood: Callable[[Any, Any], Any], structure: Any, leaves: list[Any]) -> None:
+        unravel = self._unravel
+
+        def row_log_likelihood(flat: Any, row: Any) -> Any:
+            return log_likelihood(unravel(flat), row)
+
+        def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
+            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
+
+        def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)
+
+        def accumulate(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
+            def total(flat: Any, chunked: Any, weights: Any) -> Any:
+                def add(so_far: Any, chunk: Any) -> Any:
+                    rows, chunk_weights = chunk
+                    return so_far + function(flat, rows, chunk_weights), None
+
+                return jax.lax.scan(add, jax.numpy.zeros(shape), (chunked, weights))[0]
+
+            return total
+
+        def join(values: Any) -> Any:
+            return values.reshape((-1, *values.shape[2:]))
+
+        each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
+        each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
+        gradient = accumulate(jax.grad(weighted_sum), (self.dim,))
+        hessian = accumulate(hessian_of(jax, weighted_sum), (self.dim, self.dim))
+        with x64(jax):
+            self._store(jax, structure, leaves)
+            self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
+            self._gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
+            # Whether each row's gradient is finite, without keeping the (n, d) matrix.
+            finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
+            self._sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
+            self._weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
+            self._hessian = Float64(jax, jax.jit(hessian))
+
+    def _store(self, jax: Any, structure: Any, leaves: list[Any]) -> None:
+        """Keep the rows in chunks of equal size, the last one filled up."""
+        chunks = math.ceil(self.n_rows / self.chunk_size)
+        self._padding = chunks * self.chunk_size - self.n_rows
+        padded = [
+            np.concatenate([leaf, np.repeat(leaf[-1:], self._padding, axis=0)]) if self._padding else leaf
+            for leaf in leaves
+        ]
+        chunked = [leaf.reshape((chunks, self.chunk_size, *leaf.shape[1:])) for leaf in padded]
+        self._chunks = jax.tree_util.tree_unflatten(structure, [jax.numpy.asarray(leaf) for leaf in chunked])
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, with the functions compiled already."""
+        jax = import_extra("jax", "jax", "from_jax")
+        part = copy(self)
+        part.n_rows = len(rows)
+        stored, structure = jax.tree_util.tree_flatten(self._chunks)
+        with x64(jax):
+            leaves = [np.asarray(leaf).reshape((-1, *leaf.shape[2:]))[rows] for leaf in stored]
+            part._store(jax, structure, leaves)
+        return part
+
+    def _refuse_broken(self, log_prior: Any) -> None:
+        """Run everything once at ``init``: a user's function must fail before the work, and by name."""
+        try:
+            values = self._log_likelihood(self._init, self._chunks)[: self.n_rows]
+            sound = self._sound(self._init, self._chunks)[: self.n_rows]
+        except Exception as error:
+            raise InputError(
+                f"log_likelihood failed on the first try ({type(error).__name__}: {error}). It is called as "
+                "log_likelihood(parameters, row) with one row of data and must return a scalar, in JAX operations."
+            ) from error
+        if values.shape != (self.n_rows,):
+            raise InputError(f"log_likelihood returns shape {values.shape[1:]} for one row; it must return a scalar.")
+        bad = np.flatnonzero(~(np.isfinite(values) & (sound > 0)))
+        if len(bad):
+            raise InputError(
+                f"log_likelihood or its gradient is not finite at init in {len(bad)} row(s), first {bad[:5].tolist()}; "
+                "choose another init or check those rows."
+            )
+        try:
+            prior_gradient = self.prior.gradient(self._init)
+        except Exception as error:
+            raise InputError(
+                f"log_prior={show(log_prior)} failed ({type(error).__name__}: {error}). It is called as "
+                "log_prior(parameters) and must return a scalar, in JAX operations."
+            ) from error
+        if not np.isfinite(prior_gradient).all():
+            raise InputError("the gradient of log_prior is not finite at init; choose another init.")
+
+    @property
+    def dense_curvature(self) -> bool:
+        """Up to 1,000 parameters: a Hessian takes d reverse passes and d^2 numbers."""
+        return self.dim <= _DENSE_CURVATURE
+
+    @property
+    def initial(self) -> FloatArray:
+        """The flattened ``init``, shape (d,)."""
+        return self._init
+
+    def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
+        """Return draws (chains, draws, d) as one array per leaf of the parameters."""
+        result, offset = {}, 0
+        for name, shape in self._shapes:
+            size = math.prod(shape)
+            result[name] = draws[..., offset : offset + size].reshape(draws.shape[:-1] + shape)
+            offset += size
+        return result
+
+    def parameters(self, theta: FloatArray) -> Any:
+        """Return one theta (d,) as the pytree the log-likelihood takes."""
+        jax = import_extra("jax", "jax", "from_jax")
+        with x64(jax):
+            return jax.tree_util.tree_map(np.asarray, self._unravel(self.check_theta(theta)))
+
+    def log_likelihood(self, theta: FloatArray) -> FloatArray:
+        """Log-likelihood of each row, shape (..., n)."""
+        return self._each(self._log_likelihood, theta, (self.n_rows,))
+
+    def gradients(self, theta: FloatArray) -> FloatArray:
+        """Gradient of each row's log-likelihood, shape (..., n, d)."""
+        return self._each(self._gradients, theta, (self.n_rows, self.dim))
+
+    def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Weighted sum of the rows' gradients, one reverse pass, shape (..., d)."""
+        theta = self.check_theta(theta)
+        batch = np.broadcast_shapes(theta.shape[:-1], weights.shape[:-1])
+        thetas = np.broadcast_to(theta, (*batch, self.dim)).reshape(-1, self.dim)
+        rows = np.broadcast_to(weights, (*batch, self.n_rows)).reshape(-1, self.n_rows)
+        return self._weighted_gradient(thetas, self._chunks, self._chunked(rows)).reshape((*batch, self.dim))
+
+    def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
+        theta, chunked = self.check_theta(theta), self._chunked(weights[None])[0]
+        hessian = call_second_derivative(self._hessian, "log_likelihood", theta, self._chunks, chunked)
+        return -0.5 * (hessian + hessian.T)
+
+    def _each(self, function: Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        theta = self.check_theta(theta)
+        results = [function(flat, self._chunks)[: self.n_rows] for flat in theta.reshape(-1, self.dim)]
+        return np.stack(results).reshape(theta.shape[:-1] + shape)
+
+    def _chunked(self, weights: FloatArray) -> FloatArray:
+        padded = np.pad(weights, ((0, 0), (0, self._padding)))
+        return padded.reshape(len(weights), -1, self.chunk_size)
+
+
+def _resolve_prior(jax: Any, log_prior: Any, unravel: Callable[[Any], Any], dim: int) -> Prior:
+    if log_prior is None:
+        return FlatPrior()
+    if isinstance(log_prior, NormalPrior):
+        log_prior.check_dim(dim)
+        return log_prior
+    if not callable(log_prior):
+        raise InputError(
+            f"log_prior={show(log_prior)} is not allowed: pass a function, robula.NormalPrior(...) or None."
+        )
+    return JaxPrior(jax, log_prior, unravel, dim)
+
+
+def _chunk_size(chunk_size: int | None, rows: int, dim: int) -> int:
+    if chunk_size is not None:
+        return min(check_count(chunk_size, "chunk_size", 1), rows)
+    return max(1, min(rows, _CHUNK_BYTES // (8 * dim)))

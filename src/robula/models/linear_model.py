@@ -1,0 +1,225 @@
+"""Linear regression with normal noise of known or unknown scale (the paper's section 5.2)."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from robula._types import ArrayInput, FloatArray
+from robula._validation import check_scale
+from robula.exceptions import InputError
+from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posterior
+from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
+from robula.models.model import Model, unique_names
+from robula.models.priors import NormalPrior, Prior
+from robula.tables.arrays import as_vector, read_only, refuse_misaligned
+
+#: Standard deviation of the prior of log noise scale: a factor of 50 either way is within two of them.
+_LOG_SD = 2.0
+
+
+class LinearModel(GeneralizedLinearModel):
+    """Rows y_i ~ N(x_i' theta, noise_scale^2).
+
+    Parameters
+    ----------
+    X : array-like, shape (n, p)
+    y : array-like, shape (n,)
+    noise_scale : float or "estimate"
+        Standard deviation of the noise. "estimate" makes its logarithm the last parameter, with the weakly informative
+        prior of :class:`UnknownScaleLinearModel`; the draws of the scale are in ``posterior.variables["noise_scale"]``.
+    prior : NormalPrior, optional
+        None is flat, and then the columns must be linearly independent.
+    intercept : bool, optional
+        Add a column of ones in front.
+    """
+
+    def __new__(
+        cls,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        noise_scale: float | Literal["estimate"],
+        prior: Prior | None = None,
+        intercept: bool = False,
+    ) -> Any:
+        """Return a model whose noise scale is a parameter where it is to be estimated."""
+        if isinstance(noise_scale, str) and noise_scale == "estimate":
+            return UnknownScaleLinearModel(X, y, prior=prior, intercept=intercept)
+        return super().__new__(cls)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[None, None], dict[str, float]]:
+        """What copying and pickling pass to ``__new__``, before they restore the attributes."""
+        return (None, None), {"noise_scale": self.noise_scale}
+
+    def __init__(
+        self,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        noise_scale: float | Literal["estimate"],
+        prior: Prior | None = None,
+        intercept: bool = False,
+    ) -> None:
+        self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation (or 'estimate')")
+        super().__init__(X, prior, intercept)
+        refuse_misaligned(X, y)
+        self.y = read_only(np.array(as_vector(y, "y", self.n_rows)))
+        self._row_curvature_bound = self.noise_scale**-2
+        if not self.prior.proper:
+            _require_independent_columns(self._weighted_gram(np.ones(self.n_rows)), self.parameter_names)
+
+    def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
+        return (self.y[rows] - eta) / self.noise_scale**2
+
+    def _row_curvature(self, eta: FloatArray) -> FloatArray:
+        # Carries 1/noise_scale^2; the constants of the paper's cor:rbls leave it out (docs/errata.md).
+        return np.full_like(eta, self.noise_scale**-2)
+
+    def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
+        standardized = (self.y - eta) / self.noise_scale
+        return -0.5 * standardized**2 - math.log(self.noise_scale) - 0.5 * math.log(2 * math.pi)
+
+    def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
+        """Exact posterior when row i counts ``weights[i]`` times."""
+        return gaussian_posterior(self, weights)
+
+
+def _require_independent_columns(gram: FloatArray, names: tuple[str, ...]) -> None:
+    """Refuse a Gram matrix (d, d) of dependent columns: with a flat prior the posterior is improper."""
+    lengths = np.sqrt(np.diag(gram))
+    if not lengths.all():
+        zero = [names[index] for index in np.flatnonzero(lengths == 0)[:5]]
+        raise InputError(
+            f"column(s) {', '.join(zero)} of X are all zero and the prior is flat, so their coefficients are "
+            "undetermined. Drop them, or pass prior=robula.NormalPrior(0.0, 1.0)."
+        )
+    values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
+    # The Gram matrix squares the condition number: eigenvalues below d * 1e-14 are rounding.
+    if values[0] > 1e-14 * len(values):
+        return
+    order = np.argsort(-np.abs(vectors[:, 0]))
+    involved = [names[index] for index in order[:5] if abs(vectors[index, 0]) > 1e-3]
+    raise InputError(
+        f"the columns of X are linearly dependent (involved: {', '.join(involved)}) and the prior is flat, so the "
+        "posterior is improper. Drop one of them, or pass prior=robula.NormalPrior(0.0, 1.0)."
+    )
+
+
+class UnknownScaleLinearModel(Model):
+    """Rows y_i ~ N(x_i' beta, sigma^2); theta = (beta, log sigma).
+
+    The prior of log sigma is N(log m, 2^2), independent of beta's, with m the median absolute deviation of y in units
+    of a normal's standard deviation. It says little: the noise is within a factor of 50 of the spread of y.
+
+    Parameters
+    ----------
+    X, y, prior, intercept
+        As for :class:`LinearModel`; the prior is the coefficients'.
+    """
+
+    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None, intercept: bool) -> None:
+        self._unit = LinearModel(X, y, noise_scale=1.0, prior=prior, intercept=intercept)
+        self.n_rows, self.dim = self._unit.n_rows, self._unit.dim + 1
+        name = unique_names(["log_noise_scale"], self._unit.parameter_names)
+        self.parameter_names = (*self._unit.parameter_names, *name)
+        self.y = self._unit.y
+        deviations = np.abs(self.y - np.median(self.y))
+        reference = 1.4826 * float(np.median(deviations)) or float(deviations.mean()) or 1.0
+        self._log_reference = math.log(reference)
+        self.prior = _CoefficientsAndScale(self._unit.prior, self._log_reference)
+
+    @property
+    def design(self) -> FloatArray:
+        """The design matrix with the intercept column, shape (n, d - 1)."""
+        return self._unit.design
+
+    @property
+    def initial(self) -> FloatArray:
+        """Coefficients 0 and the spread of y."""
+        return np.append(np.zeros(self.dim - 1), self._log_reference)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only."""
+        part = copy(self)
+        part._unit = self._unit.take(rows)
+        part.n_rows, part.y = len(rows), part._unit.y
+        return part
+
+    def at_scale(self, noise_scale: float) -> LinearModel:
+        """Return the model with this noise scale, known."""
+        features = self.design
+        return LinearModel(features, self.y, noise_scale=noise_scale, prior=self._unit.prior)
+
+    def _standardized(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Residuals over sigma (..., n), and sigma (..., 1)."""
+        theta = self.check_theta(theta)
+        # Beyond e^30 either way the scale is held: a chain that far out has left the posterior.
+        scale = np.exp(np.clip(theta[..., -1:], -30.0, 30.0))
+        return (self.y - theta[..., :-1] @ self.design.T) / scale, scale
+
+    def log_likelihood(self, theta: FloatArray) -> FloatArray:
+        """Log-likelihood of each row, shape (..., n)."""
+        z, scale = self._standardized(theta)
+        value: FloatArray = -0.5 * z**2 - np.log(scale) - 0.5 * math.log(2 * math.pi)
+        return value
+
+    def gradients(self, theta: FloatArray) -> FloatArray:
+        """Gradient of each row's log-likelihood, shape (..., n, d)."""
+        z, scale = self._standardized(theta)
+        coefficients = (z / scale)[..., None] * self.design
+        return np.concatenate([coefficients, (z**2 - 1.0)[..., None]], axis=-1)
+
+    def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Weighted sum of the rows' gradients, shape (..., d)."""
+        z, scale = self._standardized(theta)
+        coefficients = (weights * z / scale) @ self.design
+        return np.concatenate([coefficients, (weights * (z**2 - 1.0)).sum(axis=-1, keepdims=True)], axis=-1)
+
+    def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Negative Hessian of the weighted log-likelihood at one theta, shape (d, d); positive near the mode."""
+        z, scale = self._standardized(theta)
+        result = np.empty((self.dim, self.dim))
+        result[:-1, :-1] = (self.design.T * weights) @ self.design / scale**2
+        result[:-1, -1] = result[-1, :-1] = 2.0 * (weights * z) @ self.design / scale
+        result[-1, -1] = 2.0 * float(weights @ z**2)
+        return result
+
+    def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
+        """Coefficients and the positive noise scale."""
+        return {"coefficients": draws[..., :-1], "noise_scale": np.exp(draws[..., -1])}
+
+
+class _CoefficientsAndScale:
+    """The coefficients' prior and, independent of it, a normal one of the log noise scale."""
+
+    def __init__(self, coefficients: Prior, log_reference: float) -> None:
+        self._coefficients = coefficients
+        self._scale = NormalPrior(log_reference, _LOG_SD**2)
+        self.proper = coefficients.proper
+
+    def log_density(self, theta: FloatArray) -> FloatArray:
+        """Log density, shape (...)."""
+        return self._coefficients.log_density(theta[..., :-1]) + self._scale.log_density(theta[..., -1:])
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient of the log density, shape (..., d)."""
+        parts = [self._coefficients.gradient(theta[..., :-1]), self._scale.gradient(theta[..., -1:])]
+        return np.concatenate(parts, axis=-1)
+
+    def precision(self, theta: FloatArray) -> FloatArray:
+        """Negative Hessian of the log density, shape (d, d)."""
+        result = np.zeros((theta.shape[-1], theta.shape[-1]))
+        result[:-1, :-1] = self._coefficients.precision(theta[:-1])
+        result[-1, -1] = _LOG_SD**-2
+        return result
+
+    def check_dim(self, dim: int) -> None:
+        """Refuse a prior of the coefficients that is for another number of them."""
+        self._coefficients.check_dim(dim - 1)
+
+    def __repr__(self) -> str:
+        return f"{self._coefficients!r} and log noise scale {self._scale!r}"

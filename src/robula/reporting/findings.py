@@ -1,0 +1,196 @@
+"""What a report finds: diagnostics in plain words, and why a row is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from robula._types import BoolArray, FloatArray
+from robula.diagnosis.verdict import diagnose
+from robula.reporting.quantities import Quantities
+from robula.result.arviz_conversion import effective_sample_sizes, r_hats
+from robula.result.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Beyond this many robust standard deviations a value is called odd.
+ODD = 4.0
+_MOST_REASONS = 3
+
+
+class Finding(NamedTuple):
+    """One check: whether it is "good", "fair" or "poor", in one short title, and what to do."""
+
+    grade: str
+    title: str
+    text: str
+
+
+def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
+    """Return the verdict of :func:`robula.diagnose`, then what it rests on, the usual questions first."""
+    chains, draws, _ = shown.draws.shape
+    result = [_verdict(posterior)] if draws >= 4 else []
+    if chains > 1 and draws >= 4:
+        result.append(_agreement(shown))
+    if draws >= 4:
+        result.append(_precision(shown))
+    result += _distrust(posterior) + _step_size(posterior) + _guard(posterior)
+    if posterior.settings.get("interrupted"):
+        result.append(Finding("fair", "The run was interrupted", "The draws made until then are shown."))
+    return result
+
+
+def _verdict(posterior: Posterior) -> Finding:
+    diagnosis = diagnose(posterior)
+    grade = {"usable": "good", "usable with care": "fair"}.get(diagnosis.verdict, "poor")
+    return Finding(
+        grade,
+        f"Verdict: {diagnosis.verdict}",
+        " ".join(diagnosis.findings) or "No check speaks against using these draws.",
+    )
+
+
+def _agreement(shown: Quantities) -> Finding:
+    values = np.nan_to_num(r_hats(shown.draws), nan=1.0)
+    worst = int(values.argmax())
+    seen = f"Largest R-hat {values[worst]:.3f} ({shown.names[worst]})."
+    if values[worst] <= 1.01:
+        return Finding("good", "The chains agree", f"{seen} Started apart, they ended in the same place.")
+    if values[worst] <= 1.05:
+        return Finding("fair", "The chains nearly agree", f"{seen} More draws would help.")
+    return Finding(
+        "poor", "The chains disagree", f"{seen} Do not use these numbers yet: run longer, with more burn-in."
+    )
+
+
+def _precision(shown: Quantities) -> Finding:
+    values = np.nan_to_num(effective_sample_sizes(shown.draws), nan=0.0)
+    worst = int(values.argmin())
+    size = max(float(values[worst]), 1.0)
+    seen = (
+        f"The draws are worth at least {size:,.0f} independent ones ({shown.names[worst]} has the fewest), so means "
+        f"are known to within about {100 / np.sqrt(size):.0f} % of a standard deviation."
+    )
+    if size >= 400:
+        return Finding("good", "There are enough draws", seen)
+    if size >= 100:
+        return Finding("fair", "Draws are enough for means, scarce for intervals", f"{seen} More draws would help.")
+    return Finding("poor", "There are too few draws", f"{seen} Run longer.")
+
+
+def bad_rows(posterior: Posterior) -> str:
+    """Say which share of the rows is taken to be bad, and whether it was declared or estimated; empty if unknown."""
+    share = posterior.settings.get("contamination")
+    if not isinstance(share, float | int):
+        return ""
+    if posterior.settings.get("contamination_budget", share) == share:
+        return f"at most {100 * share:.3g} % are assumed bad"
+    error = (posterior.settings.get("contamination_estimate") or {}).get("standard_error")
+    known = "" if error is None else f" (standard error {100 * error:.2g} %)"
+    return f"{100 * share:.3g} % are estimated to be bad{known}"
+
+
+def _distrust(posterior: Posterior) -> list[Finding]:
+    weights = posterior.row_weights
+    declared = posterior.settings.get("contamination")
+    if not len(weights) or not isinstance(declared, float | int):
+        return []
+    share = float((weights < 0.5).mean())
+    lost = float(1.0 - weights.mean())
+    seen = (
+        f"{100 * share:.1f} % of the rows count less than half; {bad_rows(posterior)}. On average a row counts "
+        f"{weights.mean():.2f}."
+    )
+    if share > declared + 2.0 * np.sqrt(max(declared, 0.01) / len(weights)):
+        return [
+            Finding(
+                "fair",
+                "More rows are distrusted than are assumed bad",
+                f"{seen} Either more rows are bad, or the method also cuts good ones at the edge of the cloud; "
+                "see how the answer moves with the assumed share.",
+            )
+        ]
+    if lost > 0.5:
+        return [Finding("poor", "Most of the data is set aside", f"{seen} Lower the assumed share.")]
+    return [Finding("good", "The distrusted rows fit what was assumed", seen)]
+
+
+def _step_size(posterior: Posterior) -> list[Finding]:
+    inflation = posterior.settings.get("variance_inflation")
+    if not isinstance(inflation, float | int):
+        return []
+    wide = 100.0 * (np.sqrt(inflation) - 1.0)
+    seen = f"The sampler's steps widen intervals by up to {wide:.0f} % in its stiffest direction."
+    if wide < 5:
+        return [Finding("good", "The step size is small enough", seen)]
+    return [Finding("fair", "The step size widens the intervals", f"{seen} A smaller step_size with more draws helps.")]
+
+
+def _guard(posterior: Posterior) -> list[Finding]:
+    guarded = posterior.stats.get("guarded")
+    if guarded is None or not np.any(guarded):
+        return []
+    return [
+        Finding(
+            "poor",
+            "Some steps were cut short",
+            f"In {100 * float(np.mean(guarded)):.1f} % of the steps the pull was cut, so the draws are biased. Run "
+            "longer, or pass a smaller step_size.",
+        )
+    ]
+
+
+class Reason(NamedTuple):
+    """One column that makes a row odd: its value there, and how many usual spreads it is away."""
+
+    column: str
+    value: Any
+    distance: float
+
+
+def odd_columns(
+    data: pd.DataFrame | None, residuals: Mapping[str, FloatArray], trusted: BoolArray, rows: np.ndarray
+) -> dict[int, list[Reason]]:
+    """Return, for each of ``rows``, the columns that make it odd, the oddest first.
+
+    Distances are from the median of the trusted rows, in units of their own spread (1.4826 times the median absolute
+    deviation). ``residuals`` are distances already, such as prediction errors over the noise scale.
+    """
+    candidates: list[tuple[str, np.ndarray, FloatArray]] = []
+    if data is not None:
+        for position, column in enumerate(data.columns):
+            series = data.iloc[:, position]
+            if series.dtype.kind not in "iuf":
+                continue
+            values = series.to_numpy(dtype=np.float64)
+            distances = _distances(values, trusted)
+            if distances is not None:
+                candidates.append((str(column), series.to_numpy(), distances))
+    for name, values in residuals.items():
+        candidates.append((name, np.asarray(values), np.asarray(values, dtype=np.float64)))
+    found = {}
+    for row in rows:
+        reasons = [
+            Reason(column, values[row], float(distances[row]))
+            for column, values, distances in candidates
+            if abs(distances[row]) > ODD
+        ]
+        found[int(row)] = sorted(reasons, key=lambda reason: -abs(reason.distance))[:_MOST_REASONS]
+    return found
+
+
+def _distances(values: FloatArray, trusted: BoolArray) -> FloatArray | None:
+    usual = values[trusted & np.isfinite(values)]
+    if len(usual) < 3:
+        return None
+    middle = np.median(usual)
+    spread = 1.4826 * np.median(np.abs(usual - middle))
+    if spread <= 0:
+        spread = usual.std()
+    if spread <= 0:
+        return None
+    distances: FloatArray = np.nan_to_num((values - middle) / spread)
+    return distances

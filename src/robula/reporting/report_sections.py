@@ -1,0 +1,254 @@
+"""The parts of the page, each a function from figures to HTML; every text from outside goes through ``escape``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robula._version import __version__
+from robula.models.gaussian_posterior import GaussianPosterior
+from robula.reporting import svg_pictures as svg
+from robula.reporting.findings import Finding, Reason
+from robula.reporting.quantities import Line, Quantities
+from robula.reporting.svg_pictures import number
+from robula.result.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS, MOST_COLUMNS, MOST_PLOTS, MOST_LINES = 200, 12, 8, 200
+#: A coefficient that moves by more than this many standard deviations is worth a sentence.
+WORTH_SAYING = 1.0
+
+
+def answer(posterior: Posterior, ordered: Sequence[Line]) -> str:
+    """Return the first lines: which rows, and what they did."""
+    weights = posterior.row_weights
+    low = int((weights < 0.5).sum())
+    sentences = [
+        f"<p><strong>{low:,} of {len(weights):,} rows</strong> are distrusted: they count less than half.</p>"
+        if low
+        else f"<p><strong>None of the {len(weights):,} rows</strong> is distrusted.</p>"
+    ]
+    most = ordered[0]
+    if most.moved is not None and most.plain_mean is not None:
+        if most.moved > WORTH_SAYING:
+            count = sum((line.moved or 0.0) > WORTH_SAYING for line in ordered)
+            sentences.append(
+                f"<p>Compared with trusting every row, <strong>{escape(most.name)}</strong> changes most: "
+                f"{number(most.mean)} [{number(most.low)}, {number(most.high)}] instead of {number(most.plain_mean)}, "
+                f"{number(most.moved)} standard deviations away"
+                + (", with the opposite sign" if most.changes_sign else "")
+                + f". {count} of {len(ordered)} quantities move by more than one.</p>"
+            )
+        else:
+            sentences.append(
+                "<p>Trusting every row would give nearly the same answer: no quantity moves by more than one standard "
+                "deviation.</p>"
+            )
+    return f'<div class="answer">{"".join(sentences)}</div>'
+
+
+def comparison(ordered: Sequence[Line], plain: bool) -> str:
+    """Return the table of quantities, robust beside plain."""
+    head = ["<th class='text' scope='col'>quantity</th>", "<th scope='col'><span class='key'>robust</span></th>"]
+    if plain:
+        head += [
+            "<th scope='col'><span class='key plain'>all rows trusted</span></th>",
+            "<th scope='col'>moved by</th>",
+        ]
+    head.append("<th scope='col'>95 % intervals</th>")
+    rows = []
+    for line in ordered[:MOST_LINES]:
+        cells = [
+            f"<th class='text' scope='row'>{escape(line.name)}</th>",
+            _estimate("robust", line.mean, line.low, line.high),
+        ]
+        if plain and line.plain_mean is not None and line.plain_low is not None and line.plain_high is not None:
+            flag = "<small class='flag'>sign changes</small>" if line.changes_sign else ""
+            cells.append(_estimate("all rows trusted", line.plain_mean, line.plain_low, line.plain_high))
+            cells.append(f"<td data-label='moved by'>{number(line.moved or 0.0)} sd{flag}</td>")
+        cells.append(f"<td class='glyph'>{svg.intervals(line)}</td>")
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    note = (
+        "Means with 95 % intervals, the quantities that move most first. <em>Moved by</em> is the distance of the two "
+        "means in standard deviations of the robust posterior."
+        if plain
+        else "Means with 95 % intervals."
+    )
+    more = f" The first {MOST_LINES} of {len(ordered)} are shown." if len(ordered) > MOST_LINES else ""
+    return (
+        f"<h2>The answer</h2><p class='note'>{note}{more}</p><div class='scroll'><table class='compare'><thead><tr>"
+        f"{''.join(head)}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def distrusted(
+    posterior: Posterior,
+    data: pd.DataFrame | None,
+    rows: np.ndarray,
+    reasons: Mapping[int, Sequence[Reason]],
+    labels: Sequence[Any],
+) -> str:
+    """Return the histogram of weights and the sortable table of the rows that count least."""
+    weights = posterior.row_weights
+    parts = [
+        "<h2>Distrusted rows</h2><p>A row's weight is how much it counted, from 0 (not at all) to 1 (fully). A low "
+        "weight is a reason to look at the row, not a verdict.</p>",
+        f"<figure>{svg.weight_histogram(weights)}<figcaption>Number of rows by weight (heights are square roots)."
+        "</figcaption></figure>",
+    ]
+    if not len(rows):
+        return "".join([*parts, "<p>No row counts less than half.</p>"])
+    shown = rows[:MOST_ROWS]
+    columns = [] if data is None else [str(column) for column in data.columns[:MOST_COLUMNS]]
+    heads = [("row", ""), ("weight", ""), ("what is odd", "text")]
+    if data is None:
+        heads.pop()
+    heads += [
+        (column, "" if data is not None and _numeric(data, index) else "text") for index, column in enumerate(columns)
+    ]
+    head = "".join(
+        f"<th class='{kind}' scope='col'><button type='button'>{escape(name)}</button></th>" for name, kind in heads
+    )
+    lines = []
+    for row in shown:
+        cells = [_label_cell(labels[row]), f'<td data-value="{weights[row]:.6g}">{weights[row]:.3f}</td>']
+        if data is not None:
+            cells.append(f"<td class='text odd'>{_chips(reasons.get(int(row), ()))}</td>")
+            cells += [_data_cell(data.iat[row, index], _numeric(data, index)) for index in range(len(columns))]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    parts.append(
+        f"<div class='scroll tall' tabindex='0'><table class='sortable' id='rows'><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+    notes = ["Press a heading to sort."]
+    if data is not None:
+        notes.append(
+            "<em>What is odd</em>: columns in which the row is far from the trusted rows, in units of their usual "
+            "spread."
+        )
+        if len(data.columns) > MOST_COLUMNS:
+            notes.append(f"The first {MOST_COLUMNS} of {len(data.columns)} columns are shown.")
+    if len(rows) > MOST_ROWS:
+        notes.append(f"The {MOST_ROWS} lowest of {len(rows):,} are shown.")
+    return "".join([*parts, f"<p class='note'>{' '.join(notes)}</p>"])
+
+
+def pictures(shown: Quantities, ordered: Sequence[Line], plain: GaussianPosterior | None) -> str:
+    """Return density and trace of the quantities that move most."""
+    figures = []
+    for line in ordered[:MOST_PLOTS]:
+        normal = None
+        if plain is not None:
+            normal = (float(plain.mean[line.place]), float(np.sqrt(plain.covariance[line.place, line.place])))
+        values = shown.draws[..., line.place]
+        figures.append(
+            f"<figure><h3>{escape(line.name)}</h3>{svg.density(line.name, values.ravel(), normal)}"
+            f"{svg.trace(line.name, values)}</figure>"
+        )
+    legend = "<p class='note'><span class='key'>robust draws</span>"
+    if plain is not None:
+        legend += " &nbsp; <span class='key plain'>all rows trusted</span> (drawn to the same height, where near)"
+    more = f". The first {MOST_PLOTS} of {len(ordered)} quantities." if len(ordered) > MOST_PLOTS else ""
+    return (
+        f"<h2>Posterior and traces</h2>{legend}{more}</p><div class='plots'>{''.join(figures)}</div>"
+        "<p class='note'>Traces, below each posterior, should look like the same grass for every chain.</p>"
+    )
+
+
+def sensitivity(table: pd.DataFrame, ordered: Sequence[Line], declared: Any) -> str:
+    """Return how the answer moves with the assumed share of bad rows."""
+    figures = []
+    level = float(declared) if isinstance(declared, float | int) else None
+    for line in ordered[:MOST_PLOTS]:
+        part = table[table["parameter"] == line.name].sort_values("contamination")
+        if len(part) < 2:
+            continue
+        levels, mean, low, high = (
+            part[name].to_numpy(dtype=np.float64) for name in ("contamination", "mean", "low", "high")
+        )
+        picture = svg.path(line.name, levels, mean, low, high, level)
+        figures.append(f"<figure><h3>{escape(line.name)}</h3>{picture}</figure>")
+    if not figures:
+        return ""
+    return (
+        "<h2>If another share of bad rows were assumed</h2><p class='note'>Mean and 95 % interval against the assumed "
+        "share of bad rows; the dashed line is the one used here. An answer that stays put does not hang on it.</p>"
+        f"<div class='plots'>{''.join(figures)}</div>"
+    )
+
+
+def diagnostics(found: Sequence[Finding]) -> str:
+    """Return the checks of the run in plain words."""
+    items = "".join(
+        f"<li><span class='grade {finding.grade}'>{finding.grade}</span><strong>{escape(finding.title)}.</strong> "
+        f"{escape(finding.text)}</li>"
+        for finding in found
+    )
+    return f"<h2>Can the numbers be trusted?</h2><ul class='findings'>{items}</ul>"
+
+
+def settings(posterior: Posterior, command: str | None, notes: Sequence[str]) -> str:
+    """Return how the run was made and how to repeat it."""
+    rows = "".join(
+        f"<tr><th class='text' scope='row'>{escape(str(name))}</th>"
+        f"<td class='text'>{escape(_plain_value(value))}</td></tr>"
+        for name, value in posterior.settings.items()
+    )
+    parts = ["<h2>How it was made</h2>", *(f"<p>{escape(note)}</p>" for note in notes)]
+    if command:
+        parts.append(f"<p>To repeat it:</p><pre>{escape(command)}</pre>")
+    parts.append(f"<details><summary>All settings of the run</summary><table><tbody>{rows}</tbody></table></details>")
+    return "".join(parts)
+
+
+def citation(posterior: Posterior) -> str:
+    """Return what to cite."""
+    keys = ", ".join(posterior.citations) or "bhatia2019"
+    return (
+        "<h2>How to cite</h2><p>Please cite the paper and the software:</p><pre>"
+        "Bhatia, K., Ma, Y.-A., Dragan, A. D., Bartlett, P. L., Jordan, M. I. (2019). Bayesian Robustness: A "
+        "Nonasymptotic Viewpoint. arXiv:1907.11826.\n"
+        f"robula {escape(__version__)}: robust Langevin sampling (Rob-ULA).</pre>"
+        f"<p class='note'>Methods used in this run, by their keys in robula's docs/refs.bib: {escape(keys)}.</p>"
+    )
+
+
+def _estimate(label: str, mean: float, low: float, high: float) -> str:
+    return f"<td data-label='{label}'>{number(mean)}<small>[{number(low)}, {number(high)}]</small></td>"
+
+
+def _numeric(data: pd.DataFrame, index: int) -> bool:
+    return data.dtypes.iloc[index].kind in "iuf"
+
+
+def _label_cell(label: Any) -> str:
+    if isinstance(label, int | np.integer):
+        return f'<td data-value="{label}">{label}</td>'
+    return f"<td>{escape(str(label))}</td>"
+
+
+def _data_cell(value: Any, numeric: bool) -> str:
+    if not numeric:
+        text = str(value)
+        return f"<td class='text'>{escape(text if len(text) <= 80 else text[:77] + '...')}</td>"
+    number_value = float(value)
+    if not np.isfinite(number_value):
+        return '<td data-value=""></td>'
+    return f'<td data-value="{number_value:.17g}">{escape(f"{value:.6g}")}</td>'
+
+
+def _chips(reasons: Sequence[Reason]) -> str:
+    if not reasons:
+        return "<span class='quiet'>no single column, but the combination</span>"
+    return "".join(
+        f"<span class='reason'>{escape(reason.column)} <b>{reason.distance:+.3g}</b></span>" for reason in reasons
+    )
+
+
+def _plain_value(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)

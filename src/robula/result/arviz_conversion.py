@@ -1,0 +1,108 @@
+"""The only module that knows ArviZ, both 0.x (InferenceData) and 1.x (DataTree)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robula.exceptions import InputError
+from robula.models.model import Model
+from robula.result.posterior import Posterior
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood: bool = False) -> Any:
+    """Return the draws, their statistics and the row weights in ArviZ's container.
+
+    Groups: ``posterior`` (the model's own variables, or ``theta`` with the coordinate ``parameter``),
+    ``sample_stats``, and ``constant_data`` with ``row_weights``; with a model, ``observed_data``; with
+    ``log_likelihood=True``, that of every row at every draw, unweighted.
+    """
+    az = _arviz()
+    groups: dict[str, Any] = {
+        "posterior": dict(posterior.variables) or {"theta": posterior.draws},
+        "sample_stats": dict(posterior.stats),
+        "constant_data": {"row_weights": posterior.row_weights},
+    }
+    coords: dict[str, Any] = {"row": np.arange(len(posterior.row_weights))}
+    dims = {"row_weights": ["row"]}
+    if not posterior.variables:
+        coords["parameter"] = list(posterior.parameter_names)
+        dims["theta"] = ["parameter"]
+    if model is not None:
+        observed = _observed(posterior, model)
+        if observed:
+            groups["observed_data"] = observed
+        dims |= {
+            name: ["row", *(f"{name}_dim_{axis}" for axis in range(1, values.ndim))]
+            for name, values in observed.items()
+        }
+    if log_likelihood:
+        if model is None:
+            raise InputError("log_likelihood=True needs the model: to_arviz(model=..., log_likelihood=True).")
+        # ArviZ knows dimensions by variable name, alike in all groups: only data of one number a row share their name.
+        single = len(observed) == 1 and all(values.ndim == 1 for values in observed.values())
+        name = next(iter(observed)) if single else "rows"
+        groups["log_likelihood"] = {name: np.stack([model.log_likelihood(chain) for chain in posterior.draws])}
+        dims[name] = ["row"]
+    if _is_1x(az):
+        return az.from_dict(groups, coords=coords, dims=dims)
+    return az.from_dict(**groups, coords=coords, dims=dims)
+
+
+def _observed(posterior: Posterior, model: Model) -> dict[str, np.ndarray]:
+    """Return the model's data, or refuse a model of other rows or parameters."""
+    if model.n_rows != len(posterior.row_weights) or model.dim != posterior.draws.shape[-1]:
+        raise InputError(
+            f"the model has {model.n_rows} rows and {model.dim} parameters, but the posterior is of "
+            f"{len(posterior.row_weights)} and {posterior.draws.shape[-1]}; pass the model that was sampled."
+        )
+    return model.observed_data
+
+
+def summary(posterior: Posterior) -> pd.DataFrame:
+    """ArviZ's summary table, one line a parameter."""
+    table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
+    return table
+
+
+def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
+    """Write :func:`to_arviz` as netCDF."""
+    to_arviz(posterior).to_netcdf(os.fspath(path))
+
+
+def read_draws(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read the draws (chains, draws, d) of a model without variables of its own from netCDF."""
+    stored = _arviz().from_netcdf(os.fspath(path))
+    return np.array(stored["posterior"]["theta"].to_numpy(), dtype=np.float64)
+
+
+def effective_sample_sizes(draws: np.ndarray) -> np.ndarray:
+    """Effective sample size of the mean of each parameter, draws (chains, draws, d), shape (d,)."""
+    az = _arviz()
+    sizes = az.ess(az.convert_to_dataset({"theta": draws}), method="mean")["theta"]
+    return np.asarray(sizes.to_numpy(), dtype=np.float64).reshape(-1)
+
+
+def r_hats(draws: np.ndarray) -> np.ndarray:
+    """Rank-normalised split R-hat of each parameter, draws (chains, draws, d), shape (d,)."""
+    az = _arviz()
+    values = az.rhat(az.convert_to_dataset({"theta": draws}))["theta"]
+    return np.asarray(values.to_numpy(), dtype=np.float64).reshape(-1)
+
+
+def _arviz() -> Any:
+    with warnings.catch_warnings():
+        # ArviZ 0.23 announces its own 1.0 at import; a user of robula cannot act on it.
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def _is_1x(az: Any) -> bool:
+    return int(az.__version__.split(".")[0]) >= 1

@@ -1,0 +1,1 @@
+"""A run: the sampler, its loop, its steps and starts."""

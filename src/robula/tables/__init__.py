@@ -1,0 +1,1 @@
+"""Files, frames and lists become checked arrays: one reader, one encoding."""

@@ -1,1 +1,0 @@
-"""From a file of rows to a run on disk, and back to predictions: what ``robula fit`` and ``robula predict`` do."""

@@ -1,0 +1,112 @@
+"""The verdict on a run: right for good runs, and for each thing that can go wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import robula
+from robula.run.collector import HalfRowWeights
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((150, 3))
+Y = X @ np.ones(3) + RNG.standard_normal(150)
+MODEL = robula.LinearModel(X, Y, noise_scale=1.0)
+
+
+def run(**options: object) -> robula.Posterior:
+    settings = {"contamination": 0.0, "selector": "mean", "kernel": "lm", "draws": 1000, "seed": 1, **options}
+    return robula.sample(MODEL, **settings)
+
+
+def test_a_good_run_is_called_usable():
+    diagnosis = robula.diagnose(run())
+    assert diagnosis.verdict == "usable"
+    assert diagnosis.findings == ()
+    assert diagnosis.r_hat < 1.01
+    assert diagnosis.effective_sample_size > 400
+    assert diagnosis.weight_drift == 0.0
+    assert "Verdict: usable." in diagnosis.text
+
+
+def test_a_short_run_is_told_how_much_longer():
+    diagnosis = robula.diagnose(run(step_size=1e-5, draws=100, burn_in=0))
+    assert diagnosis.verdict == "not usable yet"
+    assert "times as many steps" in diagnosis.text
+
+
+def test_eulers_default_step_is_named():
+    diagnosis = robula.diagnose(run(kernel="ula"))
+    assert diagnosis.verdict == "usable with care"
+    assert "2.0 times too large" in diagnosis.text
+    measured = robula.diagnose(run(kernel="ula"), robula.step_bias(MODEL, run(kernel="ula"), steps=500))
+    assert any("StepFor" in finding for finding in measured.findings)
+    good = robula.diagnose(run(kernel="ula", step_size=robula.StepFor(bias=0.08), draws=3000))
+    assert good.verdict == "usable"
+    assert good.step_bias is not None
+
+
+class ByChain(robula.selectors.Selector):
+    """Trusts the even or the odd rows, by the sign of the first parameter: two explanations of the same data."""
+
+    def select_rows(self, model, theta, contamination):
+        kept = (np.arange(model.n_rows) % 2 == 0) == (theta[0] > 0)
+        return robula.selectors.Selection((robula.selectors.Part(kept.astype(float)),), model.dim)
+
+
+def test_chains_that_trust_different_rows_are_found_out():
+    y = np.where(np.arange(150) % 2 == 0, X @ [3.0, 0, 0], X @ [-3.0, 0, 0])
+    model = robula.LinearModel(X, y, noise_scale=1.0)
+    start = np.array([[3.0, 0, 0], [-3.0, 0, 0]])
+    posterior = robula.sample(model, contamination=0.4, selector=ByChain(), kernel="lm", chains=2, start=start)
+    diagnosis = robula.diagnose(posterior)
+    assert posterior.half_row_weights.shape == (2, 2, 150)
+    assert diagnosis.weight_disagreement == pytest.approx(0.5)
+    assert diagnosis.verdict == "not usable yet"
+    assert "trust different rows" in diagnosis.text
+
+
+def test_row_weights_that_still_move_are_found_out():
+    posterior = run()
+    halves = posterior.half_row_weights.copy()
+    halves[:, 1, :75] = 0.0
+    diagnosis = robula.diagnose(dataclasses.replace(posterior, half_row_weights=halves))
+    assert diagnosis.weight_drift == pytest.approx(0.5)
+    assert "still move" in diagnosis.text
+    assert diagnosis.verdict == "usable with care"
+
+
+def test_shared_selections_are_said_to_be_shared():
+    model = robula.MeanModel(X)
+    posterior = robula.sample(model, contamination=0.1, kernel="lm", draws=1000)
+    diagnosis = robula.diagnose(posterior)
+    assert math.isnan(diagnosis.weight_disagreement)
+    assert "share their selections" in diagnosis.text
+
+
+def test_halves_are_averaged_over_the_draws_that_used_them():
+    first = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 0.0])),), 1)
+    second = robula.selectors.Selection((robula.selectors.Part(np.array([1.0, 1.0])),), 1)
+    halves = HalfRowWeights(2, draws=4)
+    for draw, selection in enumerate([first, first, first, second]):
+        halves.add((selection,) if draw in (0, 3) else halves._pending, draw)
+    np.testing.assert_allclose(halves.result(), [[[1.0, 0.0], [1.0, 0.5]]])
+    interrupted = HalfRowWeights(2, draws=4)
+    interrupted.add((second,), 0)
+    np.testing.assert_allclose(interrupted.result(), [[[1.0, 1.0], [1.0, 1.0]]])
+
+
+def test_saved_runs_keep_what_the_diagnosis_needs(tmp_path):
+    posterior = run()
+    posterior.save(tmp_path / "run.npz")
+    loaded = robula.load(tmp_path / "run.npz")
+    np.testing.assert_array_equal(loaded.half_row_weights, posterior.half_row_weights)
+    assert robula.diagnose(loaded) == robula.diagnose(posterior)
+
+
+def test_too_short_to_judge_is_refused():
+    with pytest.raises(robula.exceptions.InputError, match="four draws"):
+        robula.diagnose(run(draws=2))

@@ -1,0 +1,58 @@
+"""ArviZ: named coordinates, data, row weights, log-likelihoods; its own functions work on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import robula
+from tests.helpers import small_models
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::robula.exceptions.RobulaWarning")
+MODELS = small_models()
+
+
+@pytest.mark.parametrize("name", ["linear-intercept", "logistic", "poisson", "mean-full", "jax"])
+def test_groups_and_their_shapes(name):
+    model = MODELS[name]
+    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=20, chains=2)
+    data = posterior.to_arviz(model=model, log_likelihood=True)
+    (likelihood,) = data["log_likelihood"].data_vars.values()
+    assert likelihood.dims == ("chain", "draw", "row")
+    expected = model.log_likelihood(posterior.draws[1, 7])
+    np.testing.assert_allclose(likelihood.to_numpy()[1, 7], expected)
+    np.testing.assert_array_equal(data["constant_data"]["row_weights"], posterior.row_weights)
+    assert set(posterior.stats) == set(data["sample_stats"].data_vars)
+    for key, values in model.observed_data.items():
+        np.testing.assert_array_equal(data["observed_data"][key], values)
+        assert data["observed_data"][key].dims[0] == "row"
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # what it says of 200 draws is not the point
+def test_arvizs_own_functions_work():
+    import arviz as az
+    import matplotlib
+
+    matplotlib.use("Agg")
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["age", "dose"])
+    y = frame["age"].to_numpy() + np.random.default_rng(1).normal(size=80)
+    model = robula.LinearModel(frame, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 4.0), intercept=True)
+    posterior = robula.sample(model, contamination=0.1, draws=200)
+    data = posterior.to_arviz(model=model, log_likelihood=True)
+    assert list(az.summary(data).index) == ["theta[intercept]", "theta[age]", "theta[dose]"]
+    assert az.plot_trace(data).shape == (1, 2)
+    loo = az.loo(data, pointwise=True)
+    assert np.isfinite(loo.elpd_loo)
+    assert len(loo.loo_i) == 80
+    assert list(data["posterior"]["parameter"].to_numpy()) == ["intercept", "age", "dose"]
+
+
+def test_the_wrong_model_is_refused():
+    posterior = robula.sample(MODELS["linear"], contamination=0.0, draws=5)
+    with pytest.raises(robula.exceptions.InputError, match="needs the model"):
+        posterior.to_arviz(log_likelihood=True)
+    with pytest.raises(robula.exceptions.InputError, match="pass the model that was sampled"):
+        posterior.to_arviz(model=MODELS["poisson"])
+    with pytest.raises(KeyError):
+        posterior.to_arviz()["observed_data"]

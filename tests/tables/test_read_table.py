@@ -1,0 +1,144 @@
+"""Files that are no tables: a clear one-line error or a result, never a traceback."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from robula.cli.main import app
+
+RUNNER = CliRunner()
+pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")
+QUICK = ["--draws", "10", "--burn-in", "5", "--chains", "1", "--no-sensitivity"]
+RNG = np.random.default_rng(0)
+
+
+def survives(folder, content: bytes, *options: str, name: str = "t.csv") -> tuple[int, str]:
+    path = folder / name
+    path.write_bytes(content)
+    out = folder / f"out-{os.urandom(6).hex()}"
+    result = RUNNER.invoke(app, ["fit", str(path), "--target", "y", "--out", str(out), *QUICK, *options])
+    lines = result.output.strip().splitlines()
+    if result.exit_code == 0:
+        assert (out / "report.html").is_file()
+    else:
+        # Code 1 is an error nobody foresaw.
+        assert result.exit_code == 2, result.output
+        assert len(lines) == 1
+        assert lines[0].startswith("robula fit: ")
+        assert "Traceback" not in result.output
+        assert not out.exists()
+    return result.exit_code, result.output
+
+
+def rows(count: int = 30, delimiter: str = ",") -> str:
+    lines = [delimiter.join(f"{value:.3f}" for value in RNG.normal(size=3)) for _ in range(count)]
+    return "\n".join([delimiter.join(["a", "b", "y"]), *lines]) + "\n"
+
+
+GOOD = rows().encode()
+CASES = {
+    "empty": (b"", "is empty"),
+    "blank": (b" \n\n  \n", "is empty"),
+    "header only": (b"a,b,y\n", "no data rows"),
+    "one row": (b"a,b,y\n1,2,3\n", "1 row"),
+    "two rows": (b"a,b,y\n1,2,3\n2,3,4\n", None),
+    "one column": (b"y\n1\n2\n3\n", "no feature column"),
+    "wrong delimiter": (rows(delimiter="|").encode(), "no column 'y'"),
+    "mixed delimiters": (b"a,b,y\n1;2;3\n4;5;6\n", "missing"),
+    "long rows": (b"a,b,y\n1,2,3\n1,2,3,4\n1,2,3\n", "cannot be read"),
+    "all rows long": (b"a,b,y\n1,2,3,4\n1,2,3,4\n", "cannot be read"),
+    "short rows": (b"a,b,y\n1,2,3\n1,2\n1,2,3\n", "missing"),
+    "open quote": (b'a,b,y\n1,"2,3\n4,5,6\n', None),
+    "binary": (bytes(range(256)) * 20, "not text"),
+    "png": (b"\x89PNG\r\n\x1a\n" + bytes(100), "not text"),
+    "latin-1": ("größe,b,y\n1,2,3\n4,5,6\n".encode("latin-1"), "not UTF-8"),
+    "utf-16": (rows().encode("utf-16"), "not"),
+    "bom": (b"\xef\xbb\xbf" + rows().encode(), None),
+    "old mac": (rows().replace("\n", "\r").encode(), None),
+    "windows": (rows().replace("\n", "\r\n").encode(), None),
+    "same name twice": (b"a,a,y\n1,2,3\n4,5,6\n", "comes twice"),
+    "no header names": (b",,y\n1,2,3\n4,5,6\n", "comes twice"),
+    "constant": (b"a,b,y\n" + b"1,1,1\n" * 20, None),
+    "huge numbers": (b"a,b,y\n1e300,2,3\n4,5,6\n7,8,1e308\n", "missing, unreadable or infinite"),
+    "large numbers": (b"a,b,y\n1e25,2,3\n4,5,6\n7,8,1e28\n", None),
+    "infinities": (b"a,b,y\ninf,2,3\n4,-inf,6\n7,8,9\n", "missing, unreadable or infinite"),
+    "not a number": (b"a,b,y\nnan,2,3\n4,5,6\n7,8,9\n", "missing, unreadable or infinite"),
+    "all missing": (b"a,b,y\n,,\n,,\n,,\n", "missing"),
+    "escapes": (b"a\x1b[31m,b,y\n1,2,\n4,5,6\n", "missing"),
+    "ten thousand columns": (
+        (",".join([f"c{i}" for i in range(9_999)] + ["y"]) + "\n" + ("1," * 9_999 + "2\n") * 5).encode(),
+        "at most 500",
+    ),
+    "wide and short": (
+        (",".join([f"c{i}" for i in range(40)] + ["y"]) + "\n").encode()
+        + "".join(",".join(f"{v:.3f}" for v in RNG.normal(size=41)) + "\n" for _ in range(6)).encode(),
+        None,
+    ),
+    "one huge cell": (b"a,b,y\n" + b"x" * 300_000 + b",1,2\n3,4,5\n", None),
+    "one text": (b"y,a\n1,x\n2,x\n3,x\n", "same value in every row"),
+    "html": (b"<!doctype html><html><body>404</body></html>\n" * 5, "no column 'y'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_odd_files(tmp_path, name):
+    content, words = CASES[name]
+    code, output = survives(tmp_path, content)
+    if words is not None:
+        assert code == 2
+        assert words in output
+    assert "\x1b" not in output
+
+
+def test_missing_file_and_folder(tmp_path):
+    for path in (tmp_path / "none.csv", tmp_path):
+        result = RUNNER.invoke(app, ["fit", str(path), "--target", "y", "--out", str(tmp_path / "o")])
+        assert result.exit_code == 2
+        assert len(result.output.strip().splitlines()) == 1
+
+
+cell = st.one_of(
+    st.floats(width=32).map(str),
+    st.integers(-(10**6), 10**6).map(str),
+    st.sampled_from(
+        ["", "NA", "-999", "1,5", '"', '"a;b"', "\t", "x", "é", "1e400", "0x10", "True", "'", "=1+1", "\\"]
+    ),
+    st.text(max_size=5),
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    table=st.lists(st.lists(cell, min_size=1, max_size=5), min_size=1, max_size=25),
+    delimiter=st.sampled_from([",", ";", "\t", "|"]),
+    options=st.sampled_from(
+        [[], ["--drop-missing"], ["--model", "logistic"], ["--model", "poisson", "--drop-missing"]]
+    ),
+)
+def test_random_tables(tmp_path, table, delimiter, options):
+    lines = [delimiter.join(["y", "a", "b", "c", "d"][: max(len(table[0]), 2)])]
+    lines += [delimiter.join(record) for record in table]
+    survives(tmp_path, "\n".join(lines).encode("utf-8", "replace"), *options)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=300))
+def test_random_bytes(tmp_path, content):
+    survives(tmp_path, content)
+    survives(tmp_path, content, name="t.parquet")
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_tables(tmp_path, data):
+    """A good file with a few bytes changed."""
+    content = bytearray(GOOD)
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    survives(tmp_path, bytes(content), "--drop-missing")
