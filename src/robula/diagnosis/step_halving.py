@@ -66,7 +66,16 @@ def step_bias(
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(1 + len(posterior.draws))]
     adapted = kernel_of(settings, kernel).adapt(centre, rngs[0])
     drift_for = drift_maker(
-        model, chosen, contamination, rule, settings["refresh_every"], 0, centre, adapted.smoothness, adapted.scaling
+        model,
+        chosen,
+        contamination,
+        rule,
+        settings["refresh_every"],
+        0,
+        centre,
+        adapted.smoothness,
+        adapted.scaling,
+        settings.get("guard", True),
     )
     step_size = float(settings["step_size"])
     pair = run_pair(adapted.kernel, drift_for, posterior.draws[:, -1], step_size, steps, rngs[1:])

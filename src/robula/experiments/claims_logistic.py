@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,7 @@ def _calibration(table: pd.DataFrame, name: str, flips: float) -> str:
     """Posterior predictive, calibration and convergence of both algorithms, in words."""
     chosen = table[(table["dataset"] == name) & (table["flips"] == flips)]
     means = chosen.groupby("algorithm").mean(numeric_only=True)
-    robust, plain = means.loc["Rob-ULA"], means.loc["ULA"]
+    robust, plain = (dict(means.loc[algorithm]) for algorithm in ("Rob-ULA", "ULA"))
     return (
         f"; posterior predictive {robust['predictive_log_likelihood']:.3f} against "
         f"{plain['predictive_log_likelihood']:.3f}; "
@@ -150,7 +150,7 @@ def _calibration(table: pd.DataFrame, name: str, flips: float) -> str:
     )
 
 
-def _cost(robust: pd.Series[float], plain: pd.Series[float]) -> str:
+def _cost(robust: Mapping[Hashable, float], plain: Mapping[Hashable, float]) -> str:
     """Say what an unconverged Rob-ULA would need: as many steps as ULA did, at its own seconds a step."""
     if robust["rhat_predictor"] <= UNCONVERGED or "seconds" not in robust:
         return ""

@@ -127,7 +127,7 @@ def _expected_cost(job: Job) -> float:
         return float(rows * parameters["dim"] + 20 * parameters["dim"] ** 2)
     if job.kind == "logistic":
         return {"phishing": 1e9, "astro": 1e8}.get(parameters["dataset"], 1e7)
-    return 0.02 * rows * float(parameters.get("dim", 0))
+    return float(0.02 * rows * parameters.get("dim", 0))
 
 
 def tidy(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

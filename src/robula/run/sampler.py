@@ -57,6 +57,7 @@ def sample(
     refresh_every: RefreshRule = "auto",
     start: ArrayInput = None,
     start_variance: float | None = None,
+    guard: bool = True,
     seed: int | np.random.SeedSequence = 0,
     progress: bool = True,
 ) -> Posterior:
@@ -95,6 +96,9 @@ def sample(
         model-aware selector around the centre that it found, as spread out as the posterior.
     start_variance : float, optional
         The paper's beta; None is the theorem's 1 / L.
+    guard : bool, optional
+        Cut drifts far longer than any in the bulk of the posterior, where the curvature has no global bound (Poisson,
+        ``from_jax``) and one step could throw a chain to infinity.
     seed : int or SeedSequence, optional
         The same seed and arguments give the same bits.
     progress : bool, optional
@@ -169,6 +173,7 @@ def sample(
         centre,
         adapted.smoothness,
         adapted.scaling,
+        guard,
     )
     measured: StepBias | None = None
     if step_sizes is None:
@@ -223,6 +228,7 @@ def sample(
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
+            "guard": guard,
             "selections": drift.selections_made,
             "start": start_record,
             "seed": _seed_record(root),
@@ -247,12 +253,14 @@ def rob_ula(
     step_size: StepSize = None,
     start: ArrayInput = None,
     start_variance: float | None = None,
+    guard: bool = False,
     progress: bool = True,
 ) -> Posterior:
     """Run the paper's Algorithm 1 (alg:rula) to the letter; its settings never change with robula's defaults.
 
     The same as :func:`sample` with ``selector="recursive"``, ``kernel="ula"``, ``likelihood_rows="n"``,
-    ``refresh_every=1`` and ``thin=1``.
+    ``refresh_every=1`` and ``thin=1``, and no guard unless asked for. Algorithm 2 has no bound where bad rows can
+    become the majority of its last level; a ``BreakdownWarning`` tells (docs/errata.md).
     """
     return sample(
         model,
@@ -269,6 +277,7 @@ def rob_ula(
         step_size=step_size,
         start=start,
         start_variance=start_variance,
+        guard=guard,
         progress=progress,
     )
 

@@ -140,10 +140,12 @@ def drift_maker(
     centre: RobustCentre,
     smoothness: float,
     scaling: FloatArray | None,
+    guard: bool = True,
 ) -> DriftMaker:
     """Return a function that makes the drift of a run with these settings.
 
-    ``smoothness`` and ``scaling`` are the largest curvature in the kernel's coordinates, and what leads back from them.
+    ``smoothness`` and ``scaling`` are the largest curvature in the kernel's coordinates, and what leads back from them;
+    ``guard`` limits the drift of models whose curvature has no global bound.
     """
 
     def drift_for(leader: RobustDrift | None) -> RobustDrift:
@@ -154,7 +156,7 @@ def drift_maker(
             else FollowingGradient(model, leader),
             likelihood_rows,
             contamination,
-            limit=None if centre.bounded else drift_limit(smoothness, model.dim),
+            limit=drift_limit(smoothness, model.dim) if guard and not centre.bounded else None,
             scaling=scaling,
         )
 
