@@ -9,6 +9,7 @@ from robula._validation import check_contamination, check_name, show
 from robula.exceptions import InputError
 from robula.selectors.excess import ExcessSelector, RobustStart, robust_start
 from robula.selectors.geometric_median import GeometricMedian
+from robula.selectors.median_of_means import MedianOfMeans
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Part, RobustMean, Selection, Selector
@@ -21,6 +22,7 @@ __all__ = [
     "SELECTORS",
     "ExcessSelector",
     "GeometricMedian",
+    "MedianOfMeans",
     "Part",
     "RecursiveMean",
     "RobustMean",
@@ -41,6 +43,7 @@ SELECTORS: dict[str, type[Selector]] = {
     "excess": ExcessSelector,
     "geometric_median": GeometricMedian,
     "mean": SampleMean,
+    "median_of_means": MedianOfMeans,
     "recursive": RecursiveMean,
     "spectral": SpectralFilter,
 }
