@@ -26,11 +26,12 @@ REGIONS = ((-1.0, 1.0), (-1.5, 0.0), (0.0, 1.5), (-2.5, -0.5), (0.5, 2.5))
 WINDOWS = (1, 2, 4)
 #: With a clean share below this the gate is no longer needed.
 MINORITY = 0.6
-#: How often one response value must stand in the data, and how far beyond chance, to be taken for a placeholder.
+#: How often a response value must be repeated, and how many deviations beyond chance, to be looked at as a code.
 FEWEST_REPEATS, REPEAT_GATE = 5, 4.0
 
 # Fixed point of weighting and fitting (excess_regression.py, excess_mean.py).
-#: Standard deviations beyond which a count is no longer chance; along a direction in the mean model it is searched for.
+#: Standard deviations beyond which a count is no longer chance; the second along the mean model's top direction, which
+#: the data chose.
 GATE, MEAN_DIRECTION_GATE = 3.7, 4.5
 #: The same for a flagged group's mean or variance.
 GROUP_TEST = 4.0
