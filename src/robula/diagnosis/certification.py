@@ -126,7 +126,7 @@ def certificate(
     n, dim = model.n_rows, model.dim
     epsilon = share_of_bad_rows(float(settings["contamination"]), n, delta)
     # A rule that thins out its rows meets a larger share of bad ones than the data hold.
-    nested = settings["last_level_share"] > settings["contamination"]
+    nested = settings.get("last_level_share", 0.0) > settings["contamination"]
     L, m = settings["smoothness"] / n, settings["strong_convexity"] / n
     if not m > 0:
         raise InputError(
