@@ -127,30 +127,32 @@ def _tune(
 ) -> tuple[float, float]:
     """Return contamination and step multiple by the mean log-likelihood of the validation rows.
 
-    Of the candidates within one standard error of the best, the largest step: it mixes fastest, and the validation
-    rows cannot tell them apart.
+    First the contamination at the largest step, then the step; of the steps within one standard error of the best, the
+    largest: it mixes fastest, and the validation rows cannot tell them apart.
     """
     model = _model(split.train_X[~validation], split.train_y[~validation], reading)
     levels: tuple[float, ...] = CONTAMINATIONS if reading.tuned else (flips or UNTUNED,)
     levels = levels if algorithm == "Rob-ULA" else (0.0,)
-    candidates = []
-    for contamination in levels:
-        runner = _Runner(model, algorithm, contamination, reading)
-        for multiple in STEP_MULTIPLES:
-            try:
-                posterior = runner.run(multiple, seed, chains=1, burn_in=steps // 2, steps=steps // 2)
-            except DivergenceError:
-                continue
-            values = log_likelihoods(split.train_X[validation], split.train_y[validation], posterior.mean)
-            candidates.append(
-                (float(values.mean()), float(values.std() / np.sqrt(len(values))), contamination, multiple)
-            )
-    if not candidates:
-        return levels[0], STEP_MULTIPLES[0]
-    best, error, _, _ = max(candidates)
-    close = [candidate for candidate in candidates if candidate[0] >= best - error]
-    _, _, contamination, multiple = max(close, key=lambda candidate: (candidate[3], candidate[0]))
-    return contamination, multiple
+
+    def scored(contamination: float, multiple: float) -> tuple[float, float, float]:
+        """Mean, its standard error, and the multiple; minus infinity where the chain diverged."""
+        try:
+            runner = _Runner(model, algorithm, contamination, reading)
+            posterior = runner.run(multiple, seed, chains=1, burn_in=steps // 2, steps=steps // 2)
+        except DivergenceError:
+            return -np.inf, 0.0, multiple
+        values = log_likelihoods(split.train_X[validation], split.train_y[validation], posterior.mean)
+        return float(values.mean()), float(values.std() / np.sqrt(len(values))), multiple
+
+    largest, *smaller = sorted(STEP_MULTIPLES, reverse=True)
+    found = {level: scored(level, largest) for level in levels}
+    contamination = max(found, key=lambda level: found[level][0])
+    candidates = [found[contamination], *(scored(contamination, multiple) for multiple in smaller)]
+    best, error, _ = max(candidates)
+    if best == -np.inf:
+        return contamination, min(STEP_MULTIPLES)
+    close = [multiple for value, _, multiple in candidates if value >= best - error]
+    return contamination, max(close)
 
 
 def _converge(
