@@ -209,7 +209,8 @@ def selector_of(settings: Any, given: Selector | None) -> Selector:
     """Return the selector of a run with these settings."""
     if given is not None:
         return given
-    known: list[Selector] = [*(kind() for kind in SELECTORS.values()), *map(RecursiveMean, ("all_rows", "lai2016"))]
+    variants = [RecursiveMean(variant="all_rows"), RecursiveMean(variant="lai2016")]
+    known: list[Selector] = [*(kind() for kind in SELECTORS.values()), *variants]
     for candidate in known:
         if repr(candidate) == settings["selector"]:
             return candidate
