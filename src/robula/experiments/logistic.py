@@ -74,9 +74,9 @@ def logistic_job(
     validation = rng.permutation(len(split.train_y)) < round(0.2 * len(split.train_y))
     tables, points = [], {}
     for algorithm in _ALGORITHMS:
-        began = time.perf_counter()
+        began = time.process_time()
         tuned = _tune(algorithm, split, validation, flips, 1000 * seed + run, segment, READINGS[reading])
-        middle = time.perf_counter()
+        middle = time.process_time()
         posterior, steps, rhat = _converge(
             algorithm, split, tuned, 1000 * seed + run, chains, segment, budget[algorithm], READINGS[reading]
         )
@@ -95,7 +95,7 @@ def logistic_job(
                 "step_size": posterior.settings["step_size"],
                 "steps": steps,
                 "tuning_seconds": round(middle - began, 1),
-                "seconds": round(time.perf_counter() - middle, 1),
+                "seconds": round(time.process_time() - middle, 1),
                 "rhat_predictor": rhat,
                 "rhat_coefficients": largest_rhat(posterior.draws),
                 "effective_sample_size": float(np.median(effective_sample_sizes(posterior.draws))),
