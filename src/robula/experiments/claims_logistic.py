@@ -82,7 +82,8 @@ def flipped_claims(compared: pd.DataFrame, table: pd.DataFrame, defaults: dict[s
     claims = []
     for name, flips in defaults.items():
         group = compared[(compared["dataset"] == name) & (compared["flips"] == flips)]
-        claims += _at_default(name, flips, group, table)
+        if len(group):
+            claims += _at_default(name, flips, group, table)
     pattern = (compared["ranks_above"] > 0.5) & (compared["tail_robust"] < compared["tail_plain"])
     by_level = pattern.groupby(compared["flips"]).mean()
     claims.append(
