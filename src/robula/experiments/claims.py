@@ -29,7 +29,7 @@ class Claim:
     finding : str
         The figures behind the verdict.
     readings : tuple of (str, str, str)
-        Where it does not hold: label, verdict and finding of the same check under other readings of the paper.
+        Where it does not hold, or would not: label, verdict and finding of the same check under other readings.
     """
 
     figure: str
@@ -52,7 +52,7 @@ def verdict(passed: int, total: int) -> str:
 
 
 def with_readings(claims: Sequence[Claim], otherwise: Mapping[str, Sequence[Claim]]) -> list[Claim]:
-    """Put beside each claim that does not hold what the same check says under other readings.
+    """Put beside each claim that does not hold, and beside each that another reading changes, what the readings say.
 
     Parameters
     ----------
@@ -66,9 +66,10 @@ def with_readings(claims: Sequence[Claim], otherwise: Mapping[str, Sequence[Clai
             (label, other.verdict, other.finding)
             for label, others in otherwise.items()
             for other in others
-            if other.sentence == claim.sentence
+            if other.sentence == claim.sentence and (claim.verdict != HOLDS or other.verdict != HOLDS)
         ]
-        result.append(replace(claim, readings=tuple(found)) if claim.verdict in (PARTLY, FAILS) else claim)
+        judged = claim.verdict in (HOLDS, PARTLY, FAILS)
+        result.append(replace(claim, readings=tuple(found)) if judged else claim)
     return result
 
 

@@ -80,7 +80,7 @@ def _claims(claims: list[dict[str, Any]]) -> str:
 
 
 def _readings(claims: list[dict[str, Any]]) -> str:
-    """What the checks that fail say under other readings of the paper, if there are any."""
+    """What checks say under other readings of the paper where one of the verdicts is not that it holds."""
     lines = ["| the paper | read otherwise | verdict | finding |", "|---|---|---|---|"]
     for claim in claims:
         for label, verdict, finding in claim["readings"]:
@@ -89,7 +89,9 @@ def _readings(claims: list[dict[str, Any]]) -> str:
     if len(lines) == 2:
         return ""
     return (
-        "The checks that do not hold, with what the paper leaves open chosen otherwise:\n\n" + "\n".join(lines) + "\n\n"
+        "With what the paper leaves open chosen otherwise, where a check fails or would fail:\n\n"
+        + "\n".join(lines)
+        + "\n\n"
     )
 
 
