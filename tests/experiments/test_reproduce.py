@@ -197,7 +197,7 @@ def test_killed_three_times_and_resumed_the_table_is_the_same(tiny, tmp_path):
     (tmp_path / "run.py").write_text(KILLED)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
     rng = np.random.default_rng(0)
     for _ in range(3):
         before = len(list((out / "jobs").glob("*.json"))) if out.exists() else 0

@@ -148,10 +148,10 @@ def test_plan_command(tmp_path, problem):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "linear", "--target", "z", "--noise-scale", "1"], "not a column"),
+        (["--model", "linear", "--target", "z", "--noise-scale", "1"], "there is no column"),
         (["--model", "linear", "--target", "y"], "--noise-scale"),
         (["--model", "forest", "--target", "y"], "not known"),
-        (["--model", "logistic", "--target", "y"], "distinct labels"),
+        (["--model", "logistic", "--target", "y"], "needs two"),
     ],
 )
 def test_plan_command_refuses_in_one_line(tmp_path, problem, arguments, message):
