@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard import settings
+from benchmarks.leaderboard import related, settings
 from benchmarks.leaderboard.ours import run_ours
 from benchmarks.leaderboard.scores import detection, predictive_scores
+from benchmarks.leaderboard.weighted_rows import LogisticRows
 from robula.datasets.dataset_loaders import load
 from robula.experiments.logistic import Split, make_split
 from robula.models.logistic_model import LogisticModel
@@ -51,9 +52,13 @@ def run(split: Split, method: str, seed: int) -> dict[str, Any]:
     """Return the held-out figures of a method."""
     if method in settings.OURS:
         return _run_ours(split, method, seed)
+    design = np.column_stack([np.ones(len(split.train_y)), split.train_X])
+    if method in settings.RELATED:
+        draws, suspicion = related.run(method, LogisticRows(design, split.train_y), seed)
+        auc = None if suspicion is None else detection(suspicion, split.flipped)
+        return {**predictive_scores(draws, split.test_X, split.test_y), "auc": auc}
     from benchmarks.leaderboard.nuts import Rows, run_nuts  # imports JAX
 
-    design = np.column_stack([np.ones(len(split.train_y)), split.train_X])
     model = "logistic" if method == "nuts" else method
     draws, warmup = settings.LOGISTIC_DRAWS
     rows = Rows(design, split.train_y, np.ones(len(split.train_y)))

@@ -20,13 +20,15 @@ def run_sizes(method: str) -> dict[int, dict[str, int]]:
 
 
 def run_ours(method: str, model: Model, sizes: dict[str, int], seed: int, **arguments: Any) -> Posterior:
-    """Run "robula" (recommended), "robula_estimate", "rob_ula" (the paper's) or "ula" (all rows)."""
+    """Run "robula" (recommended), "robula_estimate", "rob_ula" (the paper's), "median_of_means" or "ula" (all rows)."""
     common: dict[str, Any] = {**sizes, **arguments, "seed": seed, "progress": False}
     if method == "rob_ula":
         return robula.rob_ula(model, contamination=settings.DECLARED, **common)
     if method == "ula":
         return robula.sample(model, contamination=0.0, selector="mean", kernel="ula", likelihood_rows="n", **common)
     recommended = {**settings.RECOMMENDED, **common}
+    if method == "median_of_means":
+        return robula.sample(model, contamination=settings.DECLARED, selector="median_of_means", **recommended)
     if method == "robula":
         return robula.sample(model, contamination=settings.DECLARED, **recommended)
     try:

@@ -10,7 +10,7 @@ from benchmarks.leaderboard.tables import CELL, best_rival
 _REASONS = {
     "paper": "bad rows with small residuals in the middle of the features are ordinary rows",
     "leverage_cluster": "at d = 200 the group is not far out in x, and the mixture removes most of it too",
-    "stealth_shift": "information: weights that know the bad rows' law would be no better (docs/ablation.md)",
+    "stealth_shift": "information: weights that know the bad rows' law would be no better",
     "heavy_tails": "most bad rows overlap the good ones, as for stealth shift, and heavy-tailed likelihoods are made for this",
     "common_gradient": "at d = 200 every method is near the clean posterior; at d = 5 few bad rows are among many good ones",
     "two_clusters": "at d = 200 a tenth of the rows at four standard deviations is below the noise of the covariance",

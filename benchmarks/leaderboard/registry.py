@@ -21,10 +21,10 @@ def regression_job(attack: str, dim: int, contamination: float, seed: int, metho
     )
 
 
-def mean_job(dim: int, contamination: float, seed: int, method: str) -> Outcome:
+def mean_job(dim: int, contamination: float, seed: int, method: str, attack: str = "mean shift") -> Outcome:
     """A mean estimation cell."""
-    where = {"attack": "mean shift", "dim": dim, "epsilon": contamination, "seed": seed, "method": method}
-    return _outcome("mean", where, lambda: (mean.make_problem(dim, contamination, seed), mean.run))
+    where = {"attack": attack, "dim": dim, "epsilon": contamination, "seed": seed, "method": method}
+    return _outcome("mean", where, lambda: (mean.make_problem(attack, dim, contamination, seed), mean.run))
 
 
 def logistic_job(dataset: str, flips: str, run: int, method: str) -> Outcome:
@@ -99,12 +99,23 @@ def _regression_jobs(quick: bool) -> list[Job]:
 
 def _mean_jobs(quick: bool) -> list[Job]:
     dims, seeds = ((5,), (101,)) if quick else (settings.DIMS, settings.SEEDS)
-    return [
-        Job("leaderboard-mean", {"dim": dim, "contamination": epsilon, "seed": seed, "method": method})
+    cells = [
+        (attack, dim, epsilon, seed)
+        for attack in settings.MEAN_ATTACKS
         for dim in dims
         for seed in seeds
         for epsilon in ((0.2,) if quick else (0.0, *settings.EPSILONS))
-        for method in settings.OURS
+        if epsilon > 0 or attack == settings.MEAN_ATTACKS[0]  # without bad rows there is one problem
+    ]
+    # The first attack is the default of the job, so that finished cells keep their names.
+    return [
+        Job(
+            "leaderboard-mean",
+            {"dim": dim, "contamination": epsilon, "seed": seed, "method": method}
+            | ({} if attack == settings.MEAN_ATTACKS[0] else {"attack": attack}),
+        )
+        for attack, dim, epsilon, seed in cells
+        for method in (*settings.OURS, *settings.RELATED)
     ]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard import settings
+from benchmarks.leaderboard import related, settings
 from benchmarks.leaderboard.ours import run_ours, run_sizes
 from benchmarks.leaderboard.scores import detection, posterior_scores
+from benchmarks.leaderboard.weighted_rows import RegressionRows
 from robula.simulate import Problem, contaminated_regression
 
 
@@ -25,6 +26,10 @@ def run(problem: Problem, method: str, seed: int) -> dict[str, Any]:
         posterior = run_ours(method, problem.model, run_sizes(method)[problem.model.dim], seed)
         auc = None if method == "ula" else detection(-posterior.row_weights, problem.outlier_mask)
         return {**posterior_scores(posterior.draws, problem), "auc": auc}
+    if method in settings.RELATED:
+        draws, suspicion = related.run(method, RegressionRows(problem.model.design, problem.model.y), seed)
+        auc = None if suspicion is None else detection(suspicion, problem.outlier_mask)
+        return {**posterior_scores(draws, problem), "auc": auc}
     if method == "pareto_k":
         return {"auc": detection(pareto_k(problem, seed), problem.outlier_mask)}
     return _run_rival(problem, method, seed)

@@ -21,10 +21,16 @@ SEEDS = (101, 102, 103)
 CLEAN_SEEDS = (101, 102, 103, 104, 105)
 REGRESSION_ATTACKS = tuple(ATTACKS)
 
-OURS = ("robula", "robula_estimate", "rob_ula", "ula")
-REGRESSION_RIVALS = ("nuts", "student_t", "mixture", "density_power", "isolation_forest", "clean_nuts", "pareto_k")
-LOGISTIC_OURS = ("robula", "robula_estimate", "ula")
-LOGISTIC_RIVALS = ("nuts", "label_flip")
+OURS = ("robula", "robula_estimate", "rob_ula", "median_of_means", "ula")
+#: Written from their papers, one file each (related.py).
+RELATED = ("reweighted", "coarsened", "m_posterior", "localized")
+REGRESSION_RIVALS = (
+    "nuts", "student_t", "mixture", "density_power", "isolation_forest", "clean_nuts", "pareto_k", *RELATED,
+)  # fmt: skip
+LOGISTIC_OURS = ("robula", "robula_estimate", "median_of_means", "ula")
+LOGISTIC_RIVALS = ("nuts", "label_flip", *RELATED)
+#: Mean estimation: the paper's attack, and the one that breaks Algorithm 2 as printed (docs/errata.md).
+MEAN_ATTACKS = ("mean shift", "hidden cluster")
 #: Methods that know which rows are bad, or only score rows: they win nothing.
 ORACLES = ("clean_nuts", "pareto_k")
 

@@ -74,7 +74,7 @@ class RobulaWarning(UserWarning):
 
 
 class BreakdownWarning(RobulaWarning):
-    """A robust mean was left with so few rows that its guarantee means little."""
+    """A robust mean is left with so few rows, or can be left with so many bad ones, that its guarantee means little."""
 
 
 class MisfitWarning(RobulaWarning):

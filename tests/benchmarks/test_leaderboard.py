@@ -50,7 +50,7 @@ def test_a_few_cells_for_real(tmp_path):
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
     found = {(row["kind"], row["attack"], row["method"]): row for row in results(tmp_path).values()}
-    assert len(found) == 13
+    assert len(found) == 14
     assert not any("error" in row for row in found.values()), output
     for attack in ("none", "paper", "sentinel_response"):
         oracle = found["regression", attack, "clean_nuts"]
@@ -78,7 +78,7 @@ def test_a_killed_run_goes_on_and_tries_failures_again(tmp_path):
     second = start(tmp_path, "ula")
     output, _ = second.communicate(timeout=300)
     assert second.returncode == 0, output
-    assert len(results(tmp_path)) == len(jobs(["ula"], quick=True)) == 4
+    assert len(results(tmp_path)) == len(jobs(["ula"], quick=True)) == 5
     assert {name: (tmp_path / name).stat().st_mtime_ns for name, _ in kept} == times
     # The same seed gives the same figures.
     assert {**results(tmp_path)[failed[0]], "seconds": 0} == {**failed[1], "seconds": 0}

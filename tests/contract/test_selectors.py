@@ -16,6 +16,7 @@ SELECTORS = {
         for name, kind in robula.selectors.SELECTORS.items()
         if issubclass(kind, robula.selectors.RobustMean)
     },
+    "all_rows": robula.RecursiveMean(variant="all_rows"),
     "lai2016": robula.RecursiveMean(variant="lai2016"),
     "diakonikolas2017": robula.SpectralFilter(variant="diakonikolas2017"),
 }
@@ -24,6 +25,8 @@ ROBUST = [name for name in SELECTORS if name != "mean"]
 ROTATION_EQUIVARIANT = ["mean", "diakonikolas2017", "geometric_median"]
 #: Assumes points of unit covariance.
 FIXED_SCALE = ["diakonikolas2017"]
+#: A row belongs to a bucket with others: the weight of a row that was not there has no meaning.
+WITH_RULE = [name for name in SELECTORS if name != "median_of_means"]
 ANY_SCALE = [name for name in SELECTORS if name not in FIXED_SCALE]
 
 pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
@@ -67,14 +70,16 @@ def test_selection_is_linear_and_complete(selector, n, d):
     np.testing.assert_allclose(selection.weights, np.minimum(shares, 1.0), atol=1e-12)
 
 
-def test_rule_gives_the_rows_it_was_made_from_their_own_weights(selector):
+@pytest.mark.parametrize("name", WITH_RULE)
+def test_rule_gives_the_rows_it_was_made_from_their_own_weights(name):
     points = cloud(0)
-    selection = selector.select(points, 0.1)
+    selection = SELECTORS[name].select(points, 0.1)
     np.testing.assert_array_equal(selection.weights_for(points), selection.weights)
 
 
-def test_rule_distrusts_far_new_rows(selector):
-    points = cloud(1)
+@pytest.mark.parametrize("name", WITH_RULE)
+def test_rule_distrusts_far_new_rows(name):
+    points, selector = cloud(1), SELECTORS[name]
     new = np.stack([points[20:].mean(axis=0), np.full(points.shape[1], 1e4)])
     weights = selector.select(points, 0.1).weights_for(new)
     assert weights.shape == (2,)
@@ -91,7 +96,7 @@ def test_selection_refuses_points_of_another_shape(selector):
     selection = selector.select(cloud(0), 0.1)
     with pytest.raises(robula.exceptions.InputError, match="shape"):
         selection.mean(np.zeros((3, 6)))
-    with pytest.raises(robula.exceptions.InputError, match="shape"):
+    with pytest.raises(robula.exceptions.InputError, match="shape" if selection.rule else "no rule"):
         selection.weights_for(np.zeros((3, 5)))
 
 
@@ -162,8 +167,9 @@ def test_close_to_the_inliers_only_mean(name):
     problem = robula.simulate.mean_estimation(n_clean=1000, dim=20, contamination=0.1, seed=5)
     oracle = problem.model.z[~problem.outlier_mask].mean(axis=0)
     estimate = robula.robust_mean(problem.model.z, 0.1, SELECTORS[name])
-    # The geometric median pays sqrt(d) for every bad row.
-    assert np.linalg.norm(estimate - oracle) < (0.6 if name == "geometric_median" else 0.35)
+    # The geometric median pays sqrt(d) for every bad row, that of buckets for every bucket that holds one.
+    limit = {"geometric_median": 0.6, "median_of_means": 2.0}.get(name, 0.35)
+    assert np.linalg.norm(estimate - oracle) < limit
     assert np.linalg.norm(problem.model.z.mean(axis=0) - oracle) > 2.0
 
 
@@ -198,3 +204,30 @@ def test_starved_levels_are_named():
 def test_unknown_variant_suggests_the_nearest():
     with pytest.raises(robula.exceptions.InputError, match="bhatia2019"):
         robula.RecursiveMean(variant="bhatia")
+
+
+def test_buckets_are_as_large_as_a_majority_of_clean_ones_allows(rng):
+    """(1 - 0.2)^3 = 0.512 of buckets of three are clean, of four 0.41; told nothing else, three rows a bucket."""
+    points = rng.standard_normal((300, 4))
+    selection = robula.selectors.MedianOfMeans().select(points, 0.2)
+    assert len(np.unique(selection.parts[0].weights)) <= 100
+    sizes = np.unique(selection.parts[0].weights, return_counts=True)[1]
+    assert set(sizes) == {3}
+    by_hand = robula.selectors.MedianOfMeans(bucket_size=3).select(points, 0.2)
+    np.testing.assert_array_equal(by_hand.parts[0].weights, selection.parts[0].weights)
+
+
+def test_sample_splitting_uses_one_part_at_a_time(rng):
+    points = rng.standard_normal((300, 4))
+    split = robula.selectors.MedianOfMeans(splits=3)
+    used = split.select(points, 0.2).parts[0].weights > 0
+    assert used.sum() == 100
+    np.testing.assert_array_equal(split.select(points, 0.2).parts[0].weights > 0, used)
+    # Other gradients, another part, sooner or later; so no selection is good for ever.
+    others = [split.select(points + shift, 0.2).parts[0].weights > 0 for shift in range(1, 9)]
+    assert any((other != used).any() for other in others)
+    assert not split.translation_equivariant
+    assert robula.selectors.MedianOfMeans().translation_equivariant
+    problem = robula.simulate.mean_estimation(200, 3, 0.1, seed=0)
+    posterior = robula.sample(problem.model, contamination=0.1, selector=split, draws=50, burn_in=20, chains=2)
+    assert posterior.settings["selections"] > 2

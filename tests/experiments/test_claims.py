@@ -8,7 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robula.experiments.claims import FAILS, HOLDS, NOT_RUN, PARTLY, Curve, falls, rises, verdict
+from robula.experiments.claims import (
+    FAILS,
+    HOLDS,
+    NOT_JUDGED,
+    NOT_RUN,
+    PARTLY,
+    Claim,
+    Curve,
+    falls,
+    rises,
+    verdict,
+    with_readings,
+)
 from robula.experiments.claims_logistic import comparison_table, curves_compared, flipped_claims, uncorrupted_claims
 from robula.experiments.claims_synthetic import (
     beyond_the_figures,
@@ -91,6 +103,7 @@ def likelihood_table(robust_gap, plain_gap, underflows):
         good_robust,
         good_plain,
         test_log_likelihood_truth=lambda dim, **_: -1.4 * dim,
+        test_log_likelihood_clean=lambda dim, **_: -1.401 * dim,
         test_log_likelihood=lambda algorithm, dim, **_: (
             -1.4 * dim - (robust_gap if algorithm == "Rob-ULA" else plain_gap)
         ),
@@ -101,12 +114,34 @@ def likelihood_table(robust_gap, plain_gap, underflows):
 
 
 def test_likelihood_claims():
-    as_claimed = likelihood_table(0.0, 50.0, lambda dim, contamination: dim > 200 or contamination > 0.2)
-    assert verdicts(likelihood_claims(as_claimed, DEFAULT)) == [HOLDS, HOLDS, HOLDS]
-    otherwise = likelihood_table(3.0, 1.0, lambda dim, contamination: dim <= 200 and contamination <= 0.2)
+    as_claimed = likelihood_table(0.1, 50.0, lambda dim, contamination: dim > 200 or contamination > 0.2)
+    claims = likelihood_claims(as_claimed, DEFAULT)
+    assert verdicts(claims) == [HOLDS, HOLDS, HOLDS]
+    # No estimate is the truth: strictly, not even the exact clean posterior mean has its likelihood.
+    assert "is that near the truth at 0" in claims[0].finding
+    otherwise = likelihood_table(9.0, 1.0, lambda dim, contamination: dim <= 200 and contamination <= 0.2)
     assert verdicts(likelihood_claims(otherwise, DEFAULT)) == [FAILS, FAILS, FAILS]
     never = likelihood_table(0.0, 50.0, lambda dim, contamination: False)
     assert likelihood_claims(never, DEFAULT)[2].verdict == PARTLY
+
+
+def test_what_a_short_sweep_cannot_show_is_not_run():
+    """--quick has no d above 200, no n above 1000: it cannot judge finiteness, saturation, or epsilon near one half."""
+    short = likelihood_table(0.1, 50.0, lambda dim, contamination: contamination > 0.2)
+    short = short[(short["dim"] <= 200) & (short["n_clean"] <= 2000) & (short["contamination"] <= 0.4)]
+    assert likelihood_claims(short, DEFAULT)[2].verdict == NOT_RUN
+    assert recovery_claims("figure1", short, DEFAULT)[2].verdict == NOT_RUN
+    assert regression_claims(short, DEFAULT)[-1].verdict == NOT_RUN
+
+
+def test_other_readings_stand_beside_what_does_not_hold():
+    claims = [Claim("figure1", "a", "", HOLDS, ""), Claim("figure1", "b", "", FAILS, "")]
+    other = [Claim("figure1", "b", "", HOLDS, "better"), Claim("figure1", "a", "", FAILS, "worse")]
+    first, second = with_readings(claims, {"all rows": other})
+    # A claim that holds only as we read the paper says so, too.
+    assert first.readings == (("all rows", FAILS, "worse"),)
+    assert with_readings(claims[:1], {"all rows": [Claim("figure1", "a", "", HOLDS, "")]})[0].readings == ()
+    assert second.readings == (("all rows", HOLDS, "better"),)
 
 
 @pytest.mark.parametrize(("bias", "spread", "expected"), [(0.1, 1.05, HOLDS), (2.0, 1.0, PARTLY), (2.0, 2.0, FAILS)])
@@ -167,6 +202,10 @@ def test_logistic_claims_follow_the_curves():
     assert verdicts(as_claimed) == [HOLDS, HOLDS, FAILS, HOLDS]
     opposite = flipped_claims(comparison_table(labels, [OPPOSITE, OPPOSITE]), table, {"german": 0.1})
     assert verdicts(opposite) == [FAILS, FAILS, HOLDS, FAILS]
+    unconverged = table.assign(rhat_predictor=3.4, steps=100.0, seconds=72.0)
+    claims = flipped_claims(comparison_table(labels, [PATTERN, PATTERN]), unconverged, {"german": 0.1})
+    assert verdicts(claims)[:3] == [NOT_JUDGED] * 3
+    assert "would take Rob-ULA 0.0 hours" in claims[2].finding
     mixed = flipped_claims(comparison_table(labels, [PATTERN, OPPOSITE]), table, {"german": 0.1})
     assert mixed[-1].verdict == PARTLY
     labels = [("astro", 0.0, 0)]

@@ -21,6 +21,7 @@ from robula.datasets.dataset_loaders import Dataset
 from robula.experiments.jobs import Job
 from robula.experiments.logistic import make_split
 from robula.experiments.page import write_page
+from robula.experiments.readings import READINGS
 from robula.experiments.registry import FULL, QUICK, Plan, jobs_for
 from robula.experiments.reproduce import reproduce
 from robula.experiments.runner import run_jobs
@@ -44,6 +45,8 @@ TINY = Plan(
     segment={"default": 40},
     budget={"default": {"Rob-ULA": 80, "ULA": 80}},
     rows={"wisconsin": 120},
+    reading_runs=1,
+    reading_sizes=(100, 200),
 )
 FIGURES = ("figure1", "figure2", "figure3", "figure4", "figure5")
 
@@ -69,7 +72,36 @@ def test_every_figure_leaves_what_it_promises(tiny, figure):
     assert settings["seed"] == 0
     written = json.loads((folder / "claims.json").read_text())
     assert written == [claim.as_dict() for claim in claims if claim.figure == figure]
-    assert {claim["verdict"] for claim in written} <= {"holds", "holds partly", "does not hold", "not run"}
+    assert {claim["verdict"] for claim in written} <= {
+        "holds",
+        "holds partly",
+        "does not hold",
+        "not run",
+        "not judged",
+    }
+
+
+def test_other_readings_are_beside_what_does_not_hold(tiny):
+    out, claims = tiny
+    shown = [claim for claim in claims if claim.readings]
+    for claim in shown:
+        assert claim.verdict != "holds" or all(verdict != "holds" for _, verdict, _ in claim.readings)
+    labels = {label for claim in shown if claim.figure == "figure3" for label, _, _ in claim.readings}
+    assert labels == {
+        "(1 - epsilon) share kept",
+        "recursion on all rows",
+        "lai2016 (all rows, medians)",
+        "prior N(0, 100 I)",
+        "4 times the steps",
+    }
+    text = (out / "figure3" / "claims.json").read_text()
+    assert "lai2016" in text
+
+
+def test_a_single_share_keeps_one_minus_epsilon():
+    reading = READINGS["single-share"]
+    assert (1.0 - reading.told(0.2)) ** 2 == pytest.approx(0.8)
+    assert READINGS["letter"].told(0.2) == 0.2
 
 
 def test_figures_1_and_2_share_their_runs(tiny):
@@ -165,7 +197,7 @@ def test_killed_three_times_and_resumed_the_table_is_the_same(tiny, tmp_path):
     (tmp_path / "run.py").write_text(KILLED)
     out = tmp_path / "out"
     command = [sys.executable, str(tmp_path / "run.py"), str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
     rng = np.random.default_rng(0)
     for _ in range(3):
         before = len(list((out / "jobs").glob("*.json"))) if out.exists() else 0

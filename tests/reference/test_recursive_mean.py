@@ -80,3 +80,28 @@ def test_fractions_are_not_hostage_to_floating_point():
     """(1 - 0.2)^2 * 1250 is 800; floating point says 800.0000000000002, whose ceiling is 801."""
     points = np.random.default_rng(0).standard_normal((1250, 4))
     assert robula.RecursiveMean().select(points, 0.2).parts[0].weights.sum() == 800
+
+
+def mirrored_equally(points: np.ndarray, contamination: float, variant: str) -> None:
+    selector = robula.RecursiveMean(variant=variant)
+    selection, mirrored = selector.select(points, contamination), selector.select(-points, contamination)
+    np.testing.assert_array_equal(mirrored.weights, selection.weights)
+    np.testing.assert_allclose(mirrored.estimate, -selection.estimate, atol=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["bhatia2019", "all_rows"])
+@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.4])
+def test_ties_do_not_depend_on_an_eigenvectors_sign(variant, epsilon):
+    """Equally short intervals: many in whole numbers, all of them where a level keeps one row."""
+    rng = np.random.default_rng(0)
+    for rows in (4, 5, 30, 31):
+        mirrored_equally(rng.integers(-3, 4, size=(rows, 1)).astype(float), epsilon, variant)
+        mirrored_equally(rng.integers(-3, 4, size=(rows, 3)).astype(float), epsilon, variant)
+        mirrored_equally(rng.standard_normal((rows, 8)), epsilon, variant)
+
+
+def test_of_equally_short_intervals_the_one_nearest_the_median():
+    """Keep 3 of 6 at contamination 0.3: [0, 2], [1, 3], ... are all 2 long; the middle two are equally near."""
+    values = np.arange(6.0)[:, None]
+    np.testing.assert_array_equal(robula.RecursiveMean().select(values, 0.3).weights, [0, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(robula.RecursiveMean().select(values[:5], 0.3).weights, [0, 1, 1, 1, 0])

@@ -116,7 +116,10 @@ REFUSED_CALLS = {
     "contamination flag": (dict(contamination=True), r"\[0, 0.5\)"),
     "misspelt selector": (dict(selector="recursiv"), "Did you mean 'recursive'"),
     "selector class": (dict(selector=robula.RecursiveMean), r"RecursiveMean\(\)"),
-    "selector object": (dict(selector=42), "allowed are 'geometric_median', 'mean', 'recursive'"),
+    "selector object": (
+        dict(selector=42),
+        "allowed are 'geometric_median', 'mean', 'median_of_means', 'recursive'",
+    ),
     "misspelt kernel": (dict(kernel="ulla"), "Did you mean 'ula'"),
     "kernel class": (dict(kernel=robula.kernels.ULA), r"ULA\(\)"),
     "unknown rows": (dict(likelihood_rows="all"), "allowed are 'clean', 'n', 'weights'"),

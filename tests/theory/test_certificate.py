@@ -37,6 +37,37 @@ def test_certificate_says_what_is_proved_measured_and_assumed(problem, posterior
     assert result.effective_sample_size == pytest.approx(posterior.summary()["ess_bulk"].astype(float).min(), rel=0.5)
 
 
+def test_covariances_are_those_of_the_trusted_rows(problem, posterior):
+    """The bad rows' gradients would otherwise set the error budget: the attacker owns them."""
+    result = robula.certificate(problem.model, posterior, step_halving=False)
+
+    def norm(weights):
+        gradients = problem.model.gradients(posterior.mean)
+        return np.linalg.eigvalsh(np.cov(gradients.T, aweights=weights, ddof=0))[-1]
+
+    trusted, everything = norm(posterior.row_weights), norm(np.ones(problem.model.n_rows))
+    assert everything > 1.5 * trusted
+    m = posterior.settings["strong_convexity"] / problem.model.n_rows
+    assert result.mean_shift == pytest.approx(math.sqrt(0.05 * (1 + math.log(3)) * trusted) / m)
+
+
+def test_the_reading_of_the_algorithm_is_said(problem, posterior):
+    """As printed the share of bad rows grows from level to level; on all rows it does not. gamma needs delta."""
+    printed = robula.certificate(problem.model, posterior, step_halving=False)
+    assert "Reading: Algorithm 2 as printed recurses on truncated rows" in printed.text
+    assert printed.bound.conditions[2].value == pytest.approx(0.05 / 0.95**4)
+    selector = robula.RecursiveMean(variant="all_rows")
+    settings = {**PAPER, "selector": selector, "draws": 100, "burn_in": 50}
+    mended = robula.sample(problem.model, contamination=0.05, **settings)
+    result = robula.certificate(problem.model, mended, step_halving=False)
+    assert "Reading: every level starts from all rows" in result.text
+    assert result.bound.conditions[2].value == 0.05
+    unsure = robula.certificate(problem.model, mended, step_halving=False, delta=0.05)
+    gamma = robula.theory.contamination_level(0.05, problem.model.n_rows, 0.05).level
+    assert unsure.bound.conditions[2].value == gamma
+    assert unsure.mean_shift == pytest.approx(result.mean_shift * math.sqrt(gamma / 0.05))
+
+
 def test_conditions_that_fail_are_said(problem, posterior):
     """The paper's own default regression admits almost no contamination: the certificate may not hide it."""
     result = robula.certificate(problem.model, posterior, C_R=100.0, step_halving=False)
@@ -108,6 +139,9 @@ def test_plan_command(tmp_path, problem):
     assert result.exit_code == 0, result.output
     for word in ("step size", "steps", "bad rows part", "assumed", "remark"):
         assert word in result.output
+    unsure = CliRunner().invoke(app, [*arguments, "--contamination", "0.1", "--delta", "0.05"])
+    gamma = robula.theory.contamination_level(0.1, problem.model.n_rows, 0.05).level
+    assert f"share of bad rows, at most  {gamma:.3g}" in " ".join(unsure.output.split(" ")), unsure.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

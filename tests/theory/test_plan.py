@@ -65,6 +65,49 @@ def test_plans_are_minimal_and_shrink_with_the_accuracy():
     assert short.initial + short.discretization > (0.5 * constants.width) ** 2
 
 
+def test_the_number_of_steps_does_not_grow_with_the_rows():
+    """cor:rbme's remark says linearly; for an accuracy in widths nothing but log n enters, and that by the mode."""
+
+    def steps(n, mode):
+        return theory.plan(theory.Constants(n, 20, 0.0, 2.0, 0.5, 0.0, 1.0, mode, math.sqrt(20 / (2.0 * n))), 0.5).steps
+
+    assert steps(500, 0.0) == steps(5000, 0.0) == steps(50_000, 0.0)
+    assert steps(500, 1.0) < steps(50_000, 1.0) < 2 * steps(500, 1.0)
+
+
+def test_the_remarks_step_size_is_for_kl():
+    """At eta = acc / (2 n kappa L-bar d) the step's part of the KL bound is acc; for W2^2 at acc / (4 kappa^2 d)."""
+    n, d, L, m, accuracy = 1000, 20, 2.0, 0.5, 1e-6
+    kappa = L / m
+
+    def step_part(step_size):
+        bound = theory.corrected_wasserstein_bound(10**9, step_size, n, d, 0.0, L, m, 0.0, 0.0, 0.0)
+        return bound.discretization, bound.discretization / bound.talagrand
+
+    assert step_part(accuracy / (2 * n * kappa * L * d))[1] == pytest.approx(accuracy, rel=1e-4)
+    assert step_part(accuracy / (4 * kappa**2 * d))[0] == pytest.approx(accuracy, rel=1e-3)
+
+
+def test_the_condition_for_regression_is_one_over_kappa_squared(rng):
+    """Stretch a column by 10: kappa of the features grows by 100 and the admitted share falls by 10^4, in any units."""
+    X = rng.standard_normal((2000, 2))
+    X = X @ np.linalg.inv(np.linalg.cholesky(X.T @ X / 2000).T)
+    y = X @ [1.0, 1.0] + rng.standard_normal(2000)
+
+    def admitted(stretch, units=1.0):
+        features = units * X * [1.0, stretch]
+        constants = theory.regression_constants(
+            features, 2000, noise_scale=1.0, truth=np.array([1.0, 1.0 / stretch]) / units, clean_y=y,
+            prior_covariance=1e12,
+        )  # fmt: skip
+        arguments = (10, 1e-9, 2000, 2, 0.01, constants.smoothness, constants.strong_convexity, 1.0)
+        bound = theory.corrected_wasserstein_bound(*arguments, constants.C_sigma1, constants.C_sigma2)
+        return bound.conditions[1].limit
+
+    assert admitted(1.0) / admitted(10.0) == pytest.approx(1e4, rel=1e-6)
+    assert admitted(10.0, units=7.0) == pytest.approx(admitted(10.0), rel=1e-6)
+
+
 def test_what_cannot_be_planned_is_said():
     constants = theory.Constants(1000, 20, 0.1, 2.0, 0.5, 0.0, 1.0, 1.0, math.sqrt(20 / 1000))
     numbers = theory.plan(constants, 0.5, C_R=1.0)

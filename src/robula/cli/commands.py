@@ -19,7 +19,7 @@ _DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values instead of refusing them.")
 ]
 
-_COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not run": "dim"}
+_COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not run": "dim", "not judged": "dim"}
 
 
 def fit(
@@ -152,6 +152,12 @@ def plan(
     noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear).")] = None,
     prior_variance: Annotated[float, typer.Option(help="Variance of the normal prior around 0.")] = 1.0,
     intercept: Annotated[bool, typer.Option(help="Add a column of ones.")] = True,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Read contamination as a probability; plan for the share that holds with probability 1 - delta."
+        ),
+    ] = None,
     constant: Annotated[float, typer.Option("--c-r", help="The universal constant C_R, assumed.")] = 1.0,
     plot: Annotated[Path | None, typer.Option(help="Picture of the bound and its parts against the step.")] = None,
     debug: _Debug = False,
@@ -162,7 +168,7 @@ def plan(
         from robula.workflow.plan_file import bound_figure, data_constants, read_model
 
         problem = read_model(data, model, target, noise_scale, prior_variance, intercept)
-        constants = data_constants(problem, contamination)
+        constants = data_constants(problem, contamination, delta)
         numbers = make_plan(constants, accuracy, C_R=constant)
         console = Console()
         table = Table(box=None, show_header=False)
@@ -186,6 +192,7 @@ def _lines(constants: Any, numbers: Any, intercept: bool) -> list[tuple[str, str
     width = numbers.width
     return [
         ("rows, parameters", f"{constants.n}, {constants.dim}" + (" (intercept included)" if intercept else "")),
+        ("share of bad rows, at most", f"{constants.contamination:.3g}"),
         ("L-bar, m-bar", f"{constants.smoothness:.4g}, {constants.strong_convexity:.4g}"),
         ("condition number", f"{constants.smoothness / constants.strong_convexity:.4g}"),
         ("posterior width", f"{width:.4g}"),
@@ -235,7 +242,8 @@ def reproduce(
             table.add_column(heading)
         for claim in claims:
             colour = _COLOURS[claim.verdict]
-            table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding)
+            read = "".join(f"\n{label}: {verdict}" for label, verdict, _ in claim.readings)
+            table.add_row(claim.figure, claim.sentence, f"[{colour}]{claim.verdict}[/{colour}]", claim.finding + read)
         console.print(table)
         console.print(f"tables, figures, settings and claims: [bold]{out}[/bold]")
 

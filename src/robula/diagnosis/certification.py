@@ -20,9 +20,16 @@ from robula.run.step_pair import StepBias
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
 from robula.theory.bounds import Bound
-from robula.theory.constants import Constants
+from robula.theory.constants import Constants, share_of_bad_rows
 from robula.theory.corrected import bound_for
 
+#: Under which reading of Algorithm 2 the gradient error that the theorem assumes is bounded (docs/errata.md).
+_READINGS = {
+    True: "Reading: Algorithm 2 as printed recurses on truncated rows; its error bound (lem:rob_bound) fails unless "
+    "the share of bad rows stays below 1/6 at every level, which is one of the conditions.",
+    False: "Reading: every level starts from all rows; with Algorithm 2's own rule the gradient error is proved "
+    "(robula.theory.all_rows_constant), with any other it is assumed.",
+}
 # Draws at which the covariance of the trusted rows' gradients is measured.
 _PROBES = 20
 
@@ -66,6 +73,7 @@ def certificate(
     posterior: Posterior,
     *,
     C_R: float = 1.0,
+    delta: float | None = None,
     selector: Selector | None = None,
     kernel: Kernel | None = None,
     step_halving: bool = True,
@@ -80,7 +88,11 @@ def certificate(
     C_R : float, optional
         The universal constant of the gradient error. The paper does not give it;
         :func:`robula.theory.measure_gradient_constant` measures it where the clean rows are known. Everything that
-        uses it is assumed, not proved.
+        uses it is assumed, not proved, unless every level of the recursive mean started from all rows and C_R is
+        :func:`robula.theory.all_rows_constant`.
+    delta : float, optional
+        Read the run's contamination as the probability that a row is bad, and certify for gamma = epsilon + e_n, a
+        bound on their share with probability 1 - delta; None takes it as the share itself.
     selector, kernel : optional
         Only for a run with objects of your own that cannot be made again: needed to go on with half the step.
     step_halving : bool, optional
@@ -105,7 +117,10 @@ def certificate(
             "certificate; robula.step_bias and robula.diagnose work for every kernel."
         )
     C_R = check_positive(C_R, "C_R", "the constant of the gradient error")
-    n, dim, epsilon = model.n_rows, model.dim, float(settings["contamination"])
+    n, dim = model.n_rows, model.dim
+    epsilon = share_of_bad_rows(float(settings["contamination"]), n, delta)
+    # A rule that thins out its rows meets a larger share of bad ones than the data hold.
+    nested = settings.get("last_level_share", 0.0) > settings["contamination"]
     L, m = settings["smoothness"] / n, settings["strong_convexity"] / n
     if not m > 0:
         raise InputError(
@@ -116,13 +131,13 @@ def certificate(
     mode_norm = float(np.linalg.norm(posterior.mean))
     constants = Constants(n, dim, epsilon, max(L, m), m, first, second, mode_norm, width)
     steps = settings["burn_in"] + settings["draws"] * settings["thin"]
-    bound = bound_for(constants, steps, settings["step_size"], C_R)
+    bound = bound_for(constants, steps, settings["step_size"], C_R, "truncated" if nested else "all_rows")
     log_d = 1.0 + math.log(dim)
     shift = math.sqrt(epsilon * C_R * log_d * second) / m
     halving = step_bias(model, posterior, selector=selector, kernel=kernel) if step_halving else None
     found = convergence(posterior.draws)
     result = Certificate(bound, width, found.effective_draws, found.r_hat, halving, shift, C_R, "")
-    return result._replace(text=_words(result, model, settings["selector"]))
+    return result._replace(text=_words(result, model, settings["selector"], nested))
 
 
 def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, float]:
@@ -144,7 +159,7 @@ def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, flo
     return (0.0 if model.gradients_translate else max(0.0, *growth)), at_mean
 
 
-def _words(result: Certificate, model: Model, selector: str) -> str:
+def _words(result: Certificate, model: Model, selector: str, nested: bool) -> str:
     bound, width = result.bound, result.width
 
     def widths(squared: float) -> str:
@@ -167,6 +182,7 @@ def _words(result: Certificate, model: Model, selector: str) -> str:
         lines.append(f"Not a bound: the theorem's condition fails. {violation}.")
     lines += [
         "Proved: the inequality itself, given its conditions and constants (robula's corrected form of thm:RULA_conv).",
+        _READINGS[nested],
         "Measured: curvatures and gradient covariances, on the trusted rows, which stand in for the clean ones.",
         f"Assumed: C_R = {result.C_R:g}, the universal constant the paper does not give; at most a share "
         "contamination of the rows is bad"

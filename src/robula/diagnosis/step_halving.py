@@ -66,7 +66,10 @@ def step_bias(
         burn_in=0,
         step_given=run["step_size"] is not None,
         looking=rngs[0],
-        **{name: run[name] for name in ("contamination", "selector", "kernel", "likelihood_rows", "refresh_every")},
+        **{
+            name: run[name]
+            for name in ("contamination", "selector", "kernel", "likelihood_rows", "refresh_every", "guard")
+        },
     )
     step_size = float(posterior.settings["step_size"])
     if parts.kernel.needs_density:

@@ -148,6 +148,12 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         (severe if size < TOO_FEW_DRAWS else mild).append(
             f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
+    share = posterior.settings.get("last_level_share", 0.0)
+    if share >= 0.5:
+        severe.append(
+            f"Up to {share:.0%} of the rows at the last level of the recursion can be bad, so bad rows can carry the "
+            'whole answer away: use selector="trust", or RecursiveMean(variant="lai2016").'
+        )
     if measured.weight_drift > STEADY_WEIGHTS:
         mild.append(
             f"Row weights still move ({measured.weight_drift:.2f} a row between the halves of the run): use a longer "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-HOLDS, PARTLY, FAILS, NOT_RUN = "holds", "holds partly", "does not hold", "not run"
+HOLDS, PARTLY, FAILS = "holds", "holds partly", "does not hold"
+#: The settings that the claim is about were not run; or they were, and the chains did not converge.
+NOT_RUN, NOT_JUDGED = "not run", "not judged"
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,11 @@ class Claim:
         In the paper's words, or close to them.
     check : str
         What was computed.
-    verdict : {"holds", "holds partly", "does not hold", "not run"}
+    verdict : {"holds", "holds partly", "does not hold", "not run", "not judged"}
     finding : str
         The figures behind the verdict.
+    readings : tuple of (str, str, str)
+        Where it does not hold, or would not: label, verdict and finding of the same check under other readings.
     """
 
     figure: str
@@ -32,10 +37,11 @@ class Claim:
     check: str
     verdict: str
     finding: str
+    readings: tuple[tuple[str, str, str], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim for JSON."""
-        return asdict(self)
+        return {**asdict(self), "readings": [list(reading) for reading in self.readings]}
 
 
 def verdict(passed: int, total: int) -> str:
@@ -43,6 +49,28 @@ def verdict(passed: int, total: int) -> str:
     if not total:
         return NOT_RUN
     return HOLDS if passed == total else (FAILS if passed == 0 else PARTLY)
+
+
+def with_readings(claims: Sequence[Claim], otherwise: Mapping[str, Sequence[Claim]]) -> list[Claim]:
+    """Put beside each claim that does not hold, and beside each that another reading changes, what the readings say.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+    otherwise : mapping
+        From the label of a reading to the claims found under it; those with the same sentence belong together.
+    """
+    result = []
+    for claim in claims:
+        found = [
+            (label, other.verdict, other.finding)
+            for label, others in otherwise.items()
+            for other in others
+            if other.sentence == claim.sentence and (claim.verdict != HOLDS or other.verdict != HOLDS)
+        ]
+        judged = claim.verdict in (HOLDS, PARTLY, FAILS)
+        result.append(replace(claim, readings=tuple(found)) if judged else claim)
+    return result
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from robula.experiments.claims import Claim, verdict
+from robula.experiments.claims import NOT_JUDGED, Claim, verdict
 
+#: Above this R-hat of the linear predictors a claim is not judged: the figures are those of the start.
+UNCONVERGED = 1.2
 #: One run's log-likelihoods of the test points, by algorithm.
 Points = Mapping[str, Sequence[float]]
 
@@ -55,7 +57,7 @@ def uncorrupted_claims(compared: pd.DataFrame, table: pd.DataFrame) -> list[Clai
                 "figure4",
                 f"{name}: the histogram of likelihoods is more concentrated towards the origin",
                 "median test log-likelihood of Rob-ULA nearer 0 than ULA's, split by split",
-                verdict(int(nearer.sum()), len(nearer)),
+                _judged(table, str(name), 0.0, nearer),
                 f"median {group['median_robust'].mean():.3f} against {group['median_plain'].mean():.3f}; "
                 f"higher for {100 * group['points_above'].mean():.0f} % of the points",
             )
@@ -67,7 +69,7 @@ def uncorrupted_claims(compared: pd.DataFrame, table: pd.DataFrame) -> list[Clai
                 f"{name}: Rob-ULA finds solutions which have better test log-likelihood performance across data "
                 "points; its performance does not degrade in the regions it ignores",
                 "mean test log-likelihood of Rob-ULA at least ULA's, split by split",
-                verdict(int(better.sum()), len(better)),
+                _judged(table, str(name), 0.0, better),
                 f"mean {group['mean_robust'].mean():.3f} against {group['mean_plain'].mean():.3f} nats a point"
                 + _calibration(table, str(name), 0.0),
             )
@@ -80,7 +82,8 @@ def flipped_claims(compared: pd.DataFrame, table: pd.DataFrame, defaults: dict[s
     claims = []
     for name, flips in defaults.items():
         group = compared[(compared["dataset"] == name) & (compared["flips"] == flips)]
-        claims += _at_default(name, flips, group, table)
+        if len(group):
+            claims += _at_default(name, flips, group, table)
     pattern = (compared["ranks_above"] > 0.5) & (compared["tail_robust"] < compared["tail_plain"])
     by_level = pattern.groupby(compared["flips"]).mean()
     claims.append(
@@ -104,7 +107,7 @@ def _at_default(name: str, flips: float, group: pd.DataFrame, table: pd.DataFram
             "figure5",
             f"{name} ({100 * flips:g} % flips): Rob-ULA performs better than vanilla ULA for a majority of data points",
             "Rob-ULA's sorted curve above ULA's at more than half of the ranks, split by split",
-            verdict(int(above.sum()), len(above)),
+            _judged(table, name, flips, above),
             f"above at {100 * group['ranks_above'].mean():.0f} % of the ranks; higher for "
             f"{100 * group['points_above'].mean():.0f} % of the points",
         ),
@@ -112,7 +115,7 @@ def _at_default(name: str, flips: float, group: pd.DataFrame, table: pd.DataFram
             "figure5",
             f"{name}: ... but its prediction quality decreases for the tail points, to larger negative values",
             "mean of the lowest 5 % below ULA's, split by split",
-            verdict(int(tail.sum()), len(tail)),
+            _judged(table, name, flips, tail),
             f"lowest 5 %: {group['tail_robust'].mean():.2f} against {group['tail_plain'].mean():.2f}; "
             f"minimum {group['min_robust'].mean():.1f} against {group['min_plain'].mean():.1f}",
         ),
@@ -120,21 +123,40 @@ def _at_default(name: str, flips: float, group: pd.DataFrame, table: pd.DataFram
             "figure5",
             f"{name}: for the corrupted regions, the performance of Rob-ULA degrades slightly",
             "mean test log-likelihood within 0.05 nats of ULA's, split by split",
-            verdict(int(slight.sum()), len(slight)),
+            _judged(table, name, flips, slight),
             f"mean {group['mean_robust'].mean():.3f} against {group['mean_plain'].mean():.3f} nats a point"
             + _calibration(table, name, flips),
         ),
     ]
 
 
+def _judged(table: pd.DataFrame, name: str, flips: float, passed: pd.Series[bool]) -> str:
+    """Return the verdict of a check made split by split, unless a chain of the data set did not converge."""
+    chosen = table[(table["dataset"] == name) & (table["flips"] == flips)]
+    if float(chosen.groupby("algorithm")["rhat_predictor"].mean().max()) > UNCONVERGED:
+        return NOT_JUDGED
+    return verdict(int(passed.sum()), len(passed))
+
+
 def _calibration(table: pd.DataFrame, name: str, flips: float) -> str:
     """Posterior predictive, calibration and convergence of both algorithms, in words."""
     chosen = table[(table["dataset"] == name) & (table["flips"] == flips)]
     means = chosen.groupby("algorithm").mean(numeric_only=True)
-    robust, plain = means.loc["Rob-ULA"], means.loc["ULA"]
+    robust, plain = (dict(means.loc[algorithm]) for algorithm in ("Rob-ULA", "ULA"))
     return (
         f"; posterior predictive {robust['predictive_log_likelihood']:.3f} against "
         f"{plain['predictive_log_likelihood']:.3f}; "
         f"calibration error {robust['calibration_error']:.3f} against {plain['calibration_error']:.3f}; "
-        f"R-hat {robust['rhat_predictor']:.2f} and {plain['rhat_predictor']:.2f}"
+        f"R-hat {robust['rhat_predictor']:.2f} and {plain['rhat_predictor']:.2f}" + _cost(robust, plain)
+    )
+
+
+def _cost(robust: Mapping[Hashable, float], plain: Mapping[Hashable, float]) -> str:
+    """Say what an unconverged Rob-ULA would need: as many steps as ULA did, at its own seconds a step."""
+    if robust["rhat_predictor"] <= UNCONVERGED or "seconds" not in robust:
+        return ""
+    hours = robust["seconds"] / robust["steps"] * plain["steps"] / 3600.0
+    return (
+        f" after {robust['steps']:.0f} steps; the {plain['steps']:.0f} that ULA needed would take Rob-ULA "
+        f"{hours:.1f} hours a split"
     )

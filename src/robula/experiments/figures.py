@@ -34,6 +34,8 @@ def likelihood_figure(table: pd.DataFrame, default: dict[str, Any], title: str) 
         for algorithm in ("ULA", "Rob-ULA"):
             values = curve(table, default, sweep, algorithm, "test_log_likelihood")
             axes.plot(values.x, values.mean, color=_COLOURS[algorithm], marker="o", markersize=4, label=algorithm)
+        clean = curve(table, default, sweep, "ULA", "test_log_likelihood_clean")
+        axes.plot(clean.x, clean.mean, color="0.5", linestyle="--", label="exact clean posterior mean")
         truth = curve(table, default, sweep, "ULA", "test_log_likelihood_truth")
         axes.plot(truth.x, truth.mean, color=_COLOURS["truth"], linestyle=":", linewidth=2, label="true parameter")
         _finish(axes, letter, sweep)

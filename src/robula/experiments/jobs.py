@@ -33,7 +33,7 @@ class Job:
         text = json.dumps([self.kind, self.parameters], sort_keys=True)
         words = [
             str(self.parameters[name])
-            for name in ("dataset", "attack", "n_clean", "dim", "contamination", "flips", "run", "method")
+            for name in ("dataset", "attack", "n_clean", "dim", "contamination", "flips", "run", "method", "reading")
             if name in self.parameters
         ]
         return "-".join([self.kind, *words, hashlib.sha256(text.encode()).hexdigest()[:10]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,23 +14,25 @@ from robula._types import BoolArray, FloatArray, IntArray
 from robula.datasets.dataset_loaders import load
 from robula.exceptions import DivergenceError
 from robula.experiments.jobs import Outcome
+from robula.experiments.readings import LETTER, READINGS, Reading
 from robula.experiments.scores import calibration_error, largest_rhat, log_likelihoods
 from robula.models.logistic_model import LogisticModel
-from robula.models.priors import NormalPrior
 from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
-from robula.selectors import resolve_selector
+from robula.selectors.sample_mean import SampleMean
 from robula.target.centre_search import robust_centre
 
 #: Tuned on a fifth of the training rows: the step size times L (the curvature at the centre; the bound over all theta
-#: is up to thirty times larger and mixes that much slower) and, without flipped labels, contamination.
+#: is up to thirty times larger and mixes that much slower) and contamination.
 STEP_MULTIPLES = (0.25, 0.5, 1.0)
-CONTAMINATIONS = (0.05, 0.1, 0.2)
+CONTAMINATIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+#: What Rob-ULA is told without tuning, where no labels are flipped.
+UNTUNED = 0.1
 #: The run goes on until the R-hat of the linear predictors is below this, or its budget of steps is spent.
 ACCEPTABLE_RHAT = 1.1
 _THIN = 4
-_SELECTORS = {"Rob-ULA": "recursive", "ULA": "mean"}
+_ALGORITHMS = ("Rob-ULA", "ULA")
 
 
 class Split(NamedTuple):
@@ -43,7 +46,15 @@ class Split(NamedTuple):
 
 
 def logistic_job(
-    dataset: str, flips: float, run: int, seed: int, chains: int, segment: int, budget: dict[str, int], rows: int | None
+    dataset: str,
+    flips: float,
+    run: int,
+    seed: int,
+    chains: int,
+    segment: int,
+    budget: dict[str, int],
+    rows: int | None,
+    reading: str = LETTER,
 ) -> Outcome:
     """One split of one data set, both algorithms.
 
@@ -62,10 +73,12 @@ def logistic_job(
     split = make_split(load(dataset), flips, rng, rows)
     validation = rng.permutation(len(split.train_y)) < round(0.2 * len(split.train_y))
     tables, points = [], {}
-    for algorithm in _SELECTORS:
-        tuned = _tune(algorithm, split, validation, flips, 1000 * seed + run, segment)
+    for algorithm in _ALGORITHMS:
+        began = time.process_time()
+        tuned = _tune(algorithm, split, validation, flips, 1000 * seed + run, segment, READINGS[reading])
+        middle = time.process_time()
         posterior, steps, rhat = _converge(
-            algorithm, split, tuned, 1000 * seed + run, chains, segment, budget[algorithm]
+            algorithm, split, tuned, 1000 * seed + run, chains, segment, budget[algorithm], READINGS[reading]
         )
         at_mean = log_likelihoods(split.test_X, split.test_y, posterior.mean)
         points[algorithm] = at_mean.tolist()
@@ -81,6 +94,8 @@ def logistic_job(
                 "step_multiple": tuned[1],
                 "step_size": posterior.settings["step_size"],
                 "steps": steps,
+                "tuning_seconds": round(middle - began, 1),
+                "seconds": round(time.process_time() - middle, 1),
                 "rhat_predictor": rhat,
                 "rhat_coefficients": largest_rhat(posterior.draws),
                 "effective_sample_size": float(np.median(effective_sample_sizes(posterior.draws))),
@@ -103,49 +118,59 @@ def make_split(data: Any, flips: float, rng: np.random.Generator, rows: int | No
     return Split(scaled[train], labels, flipped, scaled[test], data.y[test])
 
 
-def _model(X: FloatArray, y: FloatArray) -> LogisticModel:
-    return LogisticModel(X, y, prior=NormalPrior(0.0, 1.0), intercept=True)
+def _model(X: FloatArray, y: FloatArray, reading: Reading) -> LogisticModel:
+    return LogisticModel(X, y, prior=reading.prior, intercept=True)
 
 
 def _tune(
-    algorithm: str, split: Split, validation: BoolArray, flips: float, seed: int, steps: int
+    algorithm: str, split: Split, validation: BoolArray, flips: float, seed: int, steps: int, reading: Reading
 ) -> tuple[float, float]:
     """Return contamination and step multiple by the mean log-likelihood of the validation rows.
 
-    Of the candidates within one standard error of the best, the largest step: it mixes fastest, and the validation
-    rows cannot tell them apart.
+    First the contamination at the largest step, then the step; of the steps within one standard error of the best, the
+    largest: it mixes fastest, and the validation rows cannot tell them apart.
     """
-    model = _model(split.train_X[~validation], split.train_y[~validation])
-    levels = (flips,) if flips > 0 or algorithm == "ULA" else CONTAMINATIONS
-    candidates = []
-    for contamination in levels:
-        runner = _Runner(model, algorithm, contamination)
-        for multiple in STEP_MULTIPLES:
-            try:
-                posterior = runner.run(multiple, seed, chains=1, burn_in=steps // 2, steps=steps // 2)
-            except DivergenceError:
-                continue
-            values = log_likelihoods(split.train_X[validation], split.train_y[validation], posterior.mean)
-            candidates.append(
-                (float(values.mean()), float(values.std() / np.sqrt(len(values))), contamination, multiple)
-            )
-    if not candidates:
-        return levels[0], STEP_MULTIPLES[0]
-    best, error, _, _ = max(candidates)
-    close = [candidate for candidate in candidates if candidate[0] >= best - error]
-    _, _, contamination, multiple = max(close, key=lambda candidate: (candidate[3], candidate[0]))
-    return contamination, multiple
+    model = _model(split.train_X[~validation], split.train_y[~validation], reading)
+    levels: tuple[float, ...] = CONTAMINATIONS if reading.tuned else (flips or UNTUNED,)
+    levels = levels if algorithm == "Rob-ULA" else (0.0,)
+
+    def scored(contamination: float, multiple: float) -> tuple[float, float, float]:
+        """Mean, its standard error, and the multiple; minus infinity where the chain diverged."""
+        try:
+            runner = _Runner(model, algorithm, contamination, reading)
+            posterior = runner.run(multiple, seed, chains=1, burn_in=steps // 2, steps=steps // 2)
+        except DivergenceError:
+            return -np.inf, 0.0, multiple
+        values = log_likelihoods(split.train_X[validation], split.train_y[validation], posterior.mean)
+        return float(values.mean()), float(values.std() / np.sqrt(len(values))), multiple
+
+    largest, *smaller = sorted(STEP_MULTIPLES, reverse=True)
+    found = {level: scored(level, largest) for level in levels}
+    contamination = max(found, key=lambda level: found[level][0])
+    candidates = [found[contamination], *(scored(contamination, multiple) for multiple in smaller)]
+    best, error, _ = max(candidates)
+    if best == -np.inf:
+        return contamination, min(STEP_MULTIPLES)
+    close = [multiple for value, _, multiple in candidates if value >= best - error]
+    return contamination, max(close)
 
 
 def _converge(
-    algorithm: str, split: Split, tuned: tuple[float, float], seed: int, chains: int, segment: int, budget: int
+    algorithm: str,
+    split: Split,
+    tuned: tuple[float, float],
+    seed: int,
+    chains: int,
+    segment: int,
+    budget: int,
+    reading: Reading,
 ) -> tuple[Posterior, int, float]:
     """Run on, doubling the number of steps, until R-hat is acceptable or the budget is spent.
 
     R-hat is of the linear predictors of 100 test points: what the figures depend on. Collinear columns leave
     directions of the coefficients that only the prior holds, and no prediction sees.
     """
-    runner = _Runner(_model(split.train_X, split.train_y), algorithm, tuned[0])
+    runner = _Runner(_model(split.train_X, split.train_y, reading), algorithm, tuned[0], reading)
     design = _with_ones(split.test_X[:100])
     posterior = runner.run(tuned[1], seed + 500, chains, burn_in=segment, steps=segment)
     parts, total = [posterior], segment
@@ -168,17 +193,17 @@ def _converge(
 class _Runner:
     """Chains of one algorithm on one model, started around its robust centre."""
 
-    def __init__(self, model: LogisticModel, algorithm: str, contamination: float) -> None:
+    def __init__(self, model: LogisticModel, algorithm: str, contamination: float, reading: Reading) -> None:
         self._model = model
+        selector = reading.selector if algorithm == "Rob-ULA" else SampleMean()
         self._settings: dict[str, Any] = {
             "contamination": contamination,
-            "selector": _SELECTORS[algorithm],
+            "selector": selector,
             "kernel": "ula",
             "likelihood_rows": "n",
             "refresh_every": 1,
             "progress": False,
         }
-        selector = resolve_selector(_SELECTORS[algorithm])
         self._centre = robust_centre(model, selector, contamination, "n", model.initial)
 
     def run(

@@ -29,7 +29,7 @@ at commit `{commit}`; only the summary is ours to word. {note}
 """
 
 
-def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = "") -> None:
+def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = "", closing: str = "") -> None:
     """Write ``page`` from the folder that ``robula reproduce all`` made, its pictures into a folder beside it.
 
     Parameters
@@ -42,6 +42,8 @@ def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = 
         Machine and time.
     remarks : str
         Text for the head of the page: what a reader should take away.
+    closing : str
+        Text for its end: one paragraph to quote.
     """
     images = page.parent / "images" / "reproduction"
     images.mkdir(parents=True, exist_ok=True)
@@ -54,11 +56,13 @@ def write_page(source: Path, page: Path, commit: str, note: str, remarks: str = 
         for picture in sorted(folder.glob("*.png"), key=lambda path: (len(path.name), path.name)):
             shutil.copyfile(picture, images / picture.name)
             parts.append(f"![{TITLES[figure]}](images/reproduction/{picture.name})\n\n")
-        parts.append(_claims(json.loads((folder / "claims.json").read_text())))
+        claims = json.loads((folder / "claims.json").read_text())
+        parts.append(_claims(claims) + _readings(claims))
         if figure in ("figure4", "figure5"):
             parts.append(_logistic_table(pd.read_csv(folder / f"{figure}.csv")))
         settings = json.loads((folder / "settings.json").read_text())
         parts.append(_choices(settings["choices where the paper is silent"]))
+    parts.append(f"## In one paragraph\n\n{closing}" if closing else "")
     page.write_text("".join(parts))
 
 
@@ -73,6 +77,22 @@ def _claims(claims: list[dict[str, Any]]) -> str:
         cells = [claim["sentence"], claim["check"], f"**{claim['verdict']}**", claim["finding"]]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n\n"
+
+
+def _readings(claims: list[dict[str, Any]]) -> str:
+    """What checks say under other readings of the paper where one of the verdicts is not that it holds."""
+    lines = ["| the paper | read otherwise | verdict | finding |", "|---|---|---|---|"]
+    for claim in claims:
+        for label, verdict, finding in claim["readings"]:
+            cells = [claim["sentence"], label, f"**{verdict}**", finding]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    if len(lines) == 2:
+        return ""
+    return (
+        "With what the paper leaves open chosen otherwise, where a check fails or would fail:\n\n"
+        + "\n".join(lines)
+        + "\n\n"
+    )
 
 
 def _logistic_table(table: pd.DataFrame) -> str:
@@ -114,9 +134,11 @@ def main() -> None:
     parser.add_argument("--commit", required=True)
     parser.add_argument("--note", default="")
     parser.add_argument("--remarks", type=Path, help="a Markdown file for the head of the page")
+    parser.add_argument("--closing", type=Path, help="a Markdown file for the end of the page")
     options = parser.parse_args()
     remarks = options.remarks.read_text() + "\n" if options.remarks else ""
-    write_page(options.source, options.page, options.commit, options.note, remarks)
+    closing = options.closing.read_text() if options.closing else ""
+    write_page(options.source, options.page, options.commit, options.note, remarks, closing)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 
 from robula.experiments.jobs import Job, Outcome
 from robula.experiments.logistic import logistic_job
+from robula.experiments.readings import LETTER
 from robula.experiments.synthetic import mean_job, regression_job
 
 #: Functions that a job may name.
@@ -32,6 +33,10 @@ class Plan:
         For each data set of figure 5, its share of flipped labels in the figure.
     flip_levels : tuple
         Levels at which the pattern of figure 5 is looked for.
+    reading_runs : int
+        Repetitions under each other reading of the paper; 0 does without them.
+    reading_sizes : tuple
+        n_clean at which figure 1's saturation is looked for under each reading.
     """
 
     default: dict[str, Any]
@@ -49,6 +54,8 @@ class Plan:
     segment: dict[str, int]
     budget: dict[str, dict[str, int]]
     rows: dict[str, int] = field(default_factory=dict)
+    reading_runs: int = 0
+    reading_sizes: tuple[int, ...] = ()
 
 
 _EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
@@ -69,14 +76,16 @@ FULL = Plan(
     runs=10,
     mean_steps=(300, 1000),
     regression_steps=(100, 300),
-    uncorrupted={"astro": 3, "phishing": 2},
+    uncorrupted={"astro": 2, "phishing": 1},
     flips={"breast-cancer": 0.1, "german": 0.1, "diabetes": 0.15},
     flip_levels=(0.05, 0.1, 0.15, 0.2),
     flip_runs=5,
-    other_flip_runs=2,
+    other_flip_runs=1,
     chains=4,
     segment={"default": 1000, "phishing": 300},
     budget={"default": _BUDGET, "phishing": {"Rob-ULA": 1200, "ULA": 64_000}},
+    reading_runs=1,
+    reading_sizes=(8000, 16_000, 32_000, 64_000),
 )
 
 QUICK = Plan(
@@ -123,6 +132,59 @@ def jobs_for(figure: str, plan: Plan, seed: int) -> list[Job]:
             runs = plan.flip_runs if level == default else plan.other_flip_runs
             jobs += [_logistic(plan, name, level, run, seed) for run in range(runs)]
     return jobs
+
+
+#: Readings that each figure is run under, beside the letter.
+_READINGS = {
+    "figure1": (LETTER, "single-share", "all-rows", "lai2016", "wide-prior"),
+    "figure2": (LETTER, "single-share", "all-rows", "lai2016", "wide-prior"),
+    "figure3": ("single-share", "all-rows", "lai2016", "wide-prior", "long-run"),
+    "figure4": ("untuned", "lai2016", "wide-prior"),
+    "figure5": ("untuned", "lai2016", "wide-prior"),
+}
+
+
+def reading_jobs(figure: str, plan: Plan, seed: int) -> dict[str, list[Job]]:
+    """Return, reading by reading, the jobs that show whether a figure's verdicts depend on it.
+
+    Figures 1 to 3 at the default and at the ends of the sweeps, where the curves meet, figures 1 and 2 at larger n too;
+    figures 4 and 5 at the share of flips of the paper's plots. Phishing, which does not converge, is left out.
+    """
+    found: dict[str, list[Job]] = {}
+    for reading in _READINGS[figure] if plan.reading_runs else ():
+        if figure in ("figure1", "figure2"):
+            large = [{**plan.default, "n_clean": size} for size in plan.reading_sizes]
+            jobs = _at([*_ends(plan, plan.sweeps), *large], "mean", plan, plan.mean_steps, seed)
+        elif figure == "figure3":
+            jobs = _at(_ends(plan, plan.regression_sweeps), "regression", plan, plan.regression_steps, seed)
+        else:
+            shares = dict.fromkeys(plan.uncorrupted, 0.0) if figure == "figure4" else plan.flips
+            jobs = [
+                _logistic(plan, name, share, run, seed)
+                for name, share in shares.items()
+                for run in range(plan.reading_runs)
+                if name != "phishing"
+            ]
+        found[reading] = [Job(job.kind, {**job.parameters, "reading": reading}) for job in jobs]
+    return found
+
+
+def _ends(plan: Plan, sweeps: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """The default, the two smallest n, the largest d and the three largest epsilon."""
+    values = {
+        "n_clean": sweeps["n_clean"][:2],
+        "dim": sweeps["dim"][-1:],
+        "contamination": sweeps["contamination"][-3:],
+    }
+    return settings_of(plan, values)
+
+
+def _at(settings: list[dict[str, Any]], kind: str, plan: Plan, steps: tuple[int, int], seed: int) -> list[Job]:
+    return [
+        Job(kind, {**setting, "run": run, "seed": seed, "burn_in": steps[0], "draws": steps[1]})
+        for setting in settings
+        for run in range(plan.reading_runs)
+    ]
 
 
 def _synthetic(

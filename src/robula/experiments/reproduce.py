@@ -17,7 +17,7 @@ from robula._version import __version__
 from robula.datasets.dataset_loaders import BUILT_IN, load
 from robula.exceptions import DatasetUnavailableError
 from robula.experiments.choices import BY_FIGURE
-from robula.experiments.claims import NOT_RUN, Claim
+from robula.experiments.claims import NOT_RUN, Claim, with_readings
 from robula.experiments.claims_logistic import comparison_table, flipped_claims, uncorrupted_claims
 from robula.experiments.claims_synthetic import (
     beyond_the_figures,
@@ -27,7 +27,8 @@ from robula.experiments.claims_synthetic import (
 )
 from robula.experiments.figures import curves_figure, gap_figure, likelihood_figure, recovery_figure
 from robula.experiments.jobs import Job, Outcome
-from robula.experiments.registry import FIGURES, FULL, QUICK, Plan, jobs_for
+from robula.experiments.readings import READINGS
+from robula.experiments.registry import FIGURES, FULL, QUICK, Plan, jobs_for, reading_jobs
 from robula.experiments.runner import run_jobs, tidy
 
 #: Headings of the figures.
@@ -74,13 +75,19 @@ def reproduce(
     plan = plan or (QUICK if quick else FULL)
     plan, missing = _with_available_data(plan) if {"figure4", "figure5"} & set(figures) else (plan, {})
     jobs = {figure: jobs_for(figure, plan, seed) for figure in figures}
-    everything = list({job.key: job for figure in figures for job in jobs[figure]}.values())
+    others = {figure: reading_jobs(figure, plan, seed) for figure in figures}
+    wanted = [job for figure in figures for group in (jobs[figure], *others[figure].values()) for job in group]
+    everything = list({job.key: job for job in wanted}.values())
     outcomes = run_jobs(everything, out / "jobs", workers, resume, progress)
     by_key = dict(zip((job.key for job in everything), outcomes, strict=True))
     claims: list[Claim] = []
     for figure in figures:
         found = [by_key[job.key] for job in jobs[figure]]
-        claims += _finish_figure(figure, plan, jobs[figure], found, missing, out / figure, seed)
+        otherwise = {
+            READINGS[reading].label: _claims_of(figure, plan, group, [by_key[job.key] for job in group])
+            for reading, group in others[figure].items()
+        }
+        claims += _finish_figure(figure, plan, jobs[figure], found, otherwise, missing, out / figure, seed)
     _write_json(out / "claims.json", [claim.as_dict() for claim in claims])
     return claims
 
@@ -90,13 +97,15 @@ def _finish_figure(
     plan: Plan,
     jobs: Sequence[Job],
     outcomes: Sequence[Outcome],
+    otherwise: dict[str, list[Claim]],
     missing: dict[str, str],
     folder: Path,
     seed: int,
 ) -> list[Claim]:
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(tidy(outcomes))
-    pictures, claims = _analyse(figure, plan, jobs, outcomes, table)
+    pictures = _pictures(figure, plan, jobs, outcomes, table)
+    claims = with_readings(_claims_of(figure, plan, jobs, outcomes), otherwise)
     claims += [
         Claim(figure, f"{name}: all claims", "data set not available", NOT_RUN, reason)
         for name, reason in missing.items()
@@ -124,39 +133,45 @@ def _finish_figure(
     return claims
 
 
-def _analyse(
+def _pictures(
     figure: str, plan: Plan, jobs: Sequence[Job], outcomes: Sequence[Outcome], table: pd.DataFrame
-) -> tuple[dict[str, Figure], list[Claim]]:
+) -> dict[str, Figure]:
     default, title = plan.default, TITLES[figure]
     if table.empty:
-        return {}, []
-    if figure == "figure1":
-        pictures = {
+        return {}
+    if figure in ("figure1", "figure3"):
+        kind = "Mean estimation" if figure == "figure1" else "Linear regression"
+        return {
             figure: recovery_figure(table, default, title),
-            f"{figure}-gap": gap_figure(table, default, "Mean estimation: distance to the exact clean posterior"),
+            f"{figure}-gap": gap_figure(table, default, f"{kind}: distance to the exact clean posterior"),
         }
-        return pictures, recovery_claims(figure, table, default) + beyond_the_figures(figure, table, default)
     if figure == "figure2":
-        return {figure: likelihood_figure(table, default, title)}, likelihood_claims(table, default)
-    if figure == "figure3":
-        pictures = {
-            figure: recovery_figure(table, default, title),
-            f"{figure}-gap": gap_figure(table, default, "Linear regression: distance to the exact clean posterior"),
-        }
-        return pictures, regression_claims(table, default) + beyond_the_figures(figure, table, default)
-    labels = [(job.parameters["dataset"], job.parameters["flips"], job.parameters["run"]) for job in jobs]
-    points = [outcome["points"] for outcome in outcomes]
-    compared = comparison_table(labels, points)
-    if figure == "figure4":
-        shown = {name: values for (name, _, run), values in zip(labels, points, strict=True) if run == 0}
-        return {figure: curves_figure(list(shown), list(shown.values()), title)}, uncorrupted_claims(compared, table)
+        return {figure: likelihood_figure(table, default, title)}
     shown = {
-        f"{name}, {100 * flips:g} % flipped": values
-        for (name, flips, run), values in zip(labels, points, strict=True)
-        if run == 0 and flips == plan.flips[name]
+        name if figure == "figure4" else f"{name}, {100 * flips:g} % flipped": outcome["points"]
+        for (name, flips, run), outcome in zip(_labels(jobs), outcomes, strict=True)
+        if run == 0 and flips == (0.0 if figure == "figure4" else plan.flips[name])
     }
-    claims = flipped_claims(compared, table, plan.flips)
-    return {figure: curves_figure(list(shown), list(shown.values()), title)}, claims
+    return {figure: curves_figure(list(shown), list(shown.values()), title)}
+
+
+def _claims_of(figure: str, plan: Plan, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> list[Claim]:
+    """Return the claims about a figure, found on the outcomes of these jobs."""
+    table, default = pd.DataFrame(tidy(outcomes)), plan.default
+    if table.empty:
+        return []
+    if figure == "figure1":
+        return recovery_claims(figure, table, default) + beyond_the_figures(figure, table, default)
+    if figure == "figure2":
+        return likelihood_claims(table, default)
+    if figure == "figure3":
+        return regression_claims(table, default) + beyond_the_figures(figure, table, default)
+    compared = comparison_table(_labels(jobs), [outcome["points"] for outcome in outcomes])
+    return uncorrupted_claims(compared, table) if figure == "figure4" else flipped_claims(compared, table, plan.flips)
+
+
+def _labels(jobs: Sequence[Job]) -> list[tuple[str, float, int]]:
+    return [(job.parameters["dataset"], job.parameters["flips"], job.parameters["run"]) for job in jobs]
 
 
 def _with_available_data(plan: Plan) -> tuple[Plan, dict[str, str]]:

@@ -128,8 +128,8 @@ def _expected_cost(job: Job) -> float:
     if job.kind == "regression":
         return float(rows * parameters["dim"] + 20 * parameters["dim"] ** 2)
     if job.kind == "logistic":
-        return {"phishing": 1e9, "astro": 1e7}.get(parameters["dataset"], 1e5)
-    return 1.0
+        return {"phishing": 1e9, "astro": 1e8}.get(parameters["dataset"], 1e7)
+    return float(0.02 * rows * parameters.get("dim", 0))
 
 
 def tidy(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:

@@ -10,10 +10,13 @@ import numpy as np
 from robula._types import FloatArray
 from robula.exceptions import DivergenceError
 from robula.experiments.jobs import Outcome
+from robula.experiments.readings import LETTER, READINGS, Reading
 from robula.metrics import clean_posterior_gap
+from robula.models.linear_model import LinearModel
+from robula.models.mean_model import MeanModel
 from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
-from robula.run.sampler import rob_ula, sample
+from robula.run.sampler import sample
 from robula.simulate import Problem, linear_regression, mean_estimation
 
 #: Held-out points for the average log-likelihood; the paper does not give their number.
@@ -22,7 +25,9 @@ TEST_POINTS = 1000
 _UNDERFLOW = math.log(5e-324)
 
 
-def mean_job(n_clean: int, dim: int, contamination: float, run: int, seed: int, burn_in: int, draws: int) -> Outcome:
+def mean_job(
+    n_clean: int, dim: int, contamination: float, run: int, seed: int, burn_in: int, draws: int, reading: str = LETTER
+) -> Outcome:
     """One run of figures 1 and 2, both algorithms on the same data."""
     data_seed = 1000 * seed + run
     problem = mean_estimation(n_clean, dim, contamination, data_seed)
@@ -30,14 +35,16 @@ def mean_job(n_clean: int, dim: int, contamination: float, run: int, seed: int, 
     test = problem.truth + rng.standard_normal((TEST_POINTS, dim))
     setting = {"n_clean": n_clean, "dim": dim, "contamination": contamination, "run": run}
     at_truth = float(_log_density(test, problem.truth).mean())
+    at_clean_mean = float(_log_density(test, problem.clean_posterior.mean).mean())
     rows = []
-    for algorithm, posterior in _both(problem, contamination, data_seed, burn_in, draws):
+    for algorithm, posterior in _both(problem, contamination, data_seed, burn_in, draws, READINGS[reading]):
         row = {**setting, **_describe(algorithm, posterior, problem)}
         if posterior is not None:
             values = _log_density(test, posterior.mean)
             row |= {
                 "test_log_likelihood": float(values.mean()),
                 "test_log_likelihood_truth": at_truth,
+                "test_log_likelihood_clean": at_clean_mean,
                 "test_log_likelihood_min": float(values.min()),
                 "densities_underflow": bool(values.min() < _UNDERFLOW),
             }
@@ -46,38 +53,49 @@ def mean_job(n_clean: int, dim: int, contamination: float, run: int, seed: int, 
 
 
 def regression_job(
-    n_clean: int, dim: int, contamination: float, run: int, seed: int, burn_in: int, draws: int
+    n_clean: int, dim: int, contamination: float, run: int, seed: int, burn_in: int, draws: int, reading: str = LETTER
 ) -> Outcome:
     """One run of figure 3, both algorithms on the same data."""
     data_seed = 1000 * seed + run
     problem = linear_regression(n_clean, dim, contamination, data_seed)
     setting = {"n_clean": n_clean, "dim": dim, "contamination": contamination, "run": run}
-    pairs = _both(problem, contamination, data_seed, burn_in, draws)
+    pairs = _both(problem, contamination, data_seed, burn_in, draws, READINGS[reading])
     return {"rows": [{**setting, **_describe(algorithm, posterior, problem)} for algorithm, posterior in pairs]}
 
 
 def _both(
-    problem: Problem, contamination: float, seed: int, burn_in: int, draws: int
+    problem: Problem, contamination: float, seed: int, burn_in: int, draws: int, reading: Reading
 ) -> list[tuple[str, Posterior | None]]:
     """Run Rob-ULA and ULA, one chain each, with their own default step sizes."""
+    model = _with_prior(problem, reading)
     settings: dict[str, Any] = {
-        "contamination": contamination,
-        "burn_in": burn_in,
-        "draws": draws,
+        "kernel": "ula",
+        "likelihood_rows": "n",
+        "refresh_every": 1,
+        "burn_in": reading.lengthen * burn_in,
+        "draws": reading.lengthen * draws,
         "chains": 1,
         "seed": seed,
         "progress": False,
     }
     results: list[tuple[str, Posterior | None]] = []
-    try:
-        results.append(("Rob-ULA", rob_ula(problem.model, **settings)))
-    except DivergenceError:
-        results.append(("Rob-ULA", None))
-    try:
-        results.append(("ULA", sample(problem.model, selector="mean", kernel="ula", likelihood_rows="n", **settings)))
-    except DivergenceError:
-        results.append(("ULA", None))
+    for algorithm, selector in (("Rob-ULA", reading.selector), ("ULA", "mean")):
+        try:
+            posterior = sample(model, contamination=reading.told(contamination), selector=selector, **settings)
+        except DivergenceError:
+            posterior = None
+        results.append((algorithm, posterior))
     return results
+
+
+def _with_prior(problem: Problem, reading: Reading) -> MeanModel | LinearModel:
+    """Return the problem's model with the reading's prior; what it is compared with keeps its own, N(0, I)."""
+    model = problem.model
+    if reading.prior_variance == 1.0:
+        return model
+    if isinstance(model, MeanModel):
+        return MeanModel(model.z, prior=reading.prior)
+    return LinearModel(model.design, model.y, noise_scale=1.0, prior=reading.prior)
 
 
 def _describe(algorithm: str, posterior: Posterior | None, problem: Problem) -> dict[str, Any]:

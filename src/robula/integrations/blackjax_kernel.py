@@ -77,6 +77,7 @@ def to_blackjax(
         likelihood_rows=likelihood_rows,
         refresh_every=1,
         burn_in=0,
+        guard=True,
         step_given=step_size is not None,
         looking=np.random.default_rng(0),
     )

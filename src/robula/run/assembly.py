@@ -67,6 +67,7 @@ def assemble(
     likelihood_rows: str,
     refresh_every: RefreshRule,
     burn_in: int,
+    guard: bool,
     step_given: bool,
     looking: np.random.Generator,
 ) -> Assembly:
@@ -74,6 +75,8 @@ def assemble(
 
     Parameters
     ----------
+    guard : bool
+        Limit the drift where the curvature has no global bound.
     step_given : bool
         Whether there is a step size already: "auto" then is a kernel that has one.
     looking : Generator
@@ -95,7 +98,7 @@ def assemble(
 
     moving = _kernel(kernel, target(), model.dense_curvature, step_given)
     adapted = moving.adapt(centre, looking)
-    limit = None if centre.bounded else drift_limit(adapted.smoothness, model.dim)
+    limit = drift_limit(adapted.smoothness, model.dim) if guard and not centre.bounded else None
     return Assembly(chosen, share, budget, found, centre, moving, adapted, lambda: target(limit, adapted.scaling))
 
 

@@ -63,6 +63,7 @@ def sample(
     refresh_every: RefreshRule = "auto",
     start: ArrayInput = None,
     start_variance: float | None = None,
+    guard: bool = True,
     seed: int | np.random.SeedSequence = 0,
     progress: bool = True,
     checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
@@ -105,6 +106,9 @@ def sample(
         model-aware selector around the centre that it found, as spread out as the posterior.
     start_variance : float, optional
         The paper's beta; None is the theorem's 1 / L.
+    guard : bool, optional
+        Cut drifts far longer than any in the bulk of the posterior, where the curvature has no global bound (Poisson,
+        ``from_jax``) and one step could throw a chain to infinity.
     seed : int or SeedSequence, optional
         The same seed and arguments give the same bits.
     progress : bool, optional
@@ -177,6 +181,7 @@ def sample(
         refresh_every=refresh_every,
         start=None if given_start is None else given_start.tolist(),
         start_variance=start_variance,
+        guard=guard,
         seed=describe_seed(root),
     )
 
@@ -196,6 +201,7 @@ def sample(
         burn_in=burn_in,
         step_given=step_size is not None,
         looking=looking,
+        guard=guard,
     )
     moving, centre, adapted = parts.adapted.kernel, parts.centre, parts.adapted
     measured: StepBias | None = None
@@ -246,6 +252,7 @@ def sample(
             "contamination_budget": parts.budget,
             "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),
             "selector": repr(parts.selector),
+            "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
@@ -264,6 +271,7 @@ def sample(
             "chains": chains,
             "thin": thin,
             "refresh_every": refresh_every,
+            "guard": guard,
             "selections": target.selections_made,
             "start": start_record,
             "seed": _seed_record(root),
@@ -289,12 +297,14 @@ def rob_ula(
     step_size: StepSize = None,
     start: ArrayInput = None,
     start_variance: float | None = None,
+    guard: bool = False,
     progress: bool = True,
 ) -> Posterior:
     """Run the paper's Algorithm 1 (alg:rula) to the letter; its settings never change with robula's defaults.
 
     The same as :func:`sample` with ``selector="recursive"``, ``kernel="ula"``, ``likelihood_rows="n"``,
-    ``refresh_every=1`` and ``thin=1``.
+    ``refresh_every=1`` and ``thin=1``, and no guard unless asked for. Algorithm 2 has no bound where bad rows can
+    become the majority of its last level; a ``BreakdownWarning`` tells (docs/errata.md).
     """
     return sample(
         model,
@@ -311,6 +321,7 @@ def rob_ula(
         step_size=step_size,
         start=start,
         start_variance=start_variance,
+        guard=guard,
         progress=progress,
     )
 

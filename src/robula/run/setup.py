@@ -31,6 +31,7 @@ _AS_THEY_ARE = (
     "refresh_every",
     "start",
     "start_variance",
+    "guard",
 )
 
 
@@ -55,6 +56,7 @@ class Setup:
     start : tuple of tuple of float, or None
         One row a chain.
     start_variance : float or None
+    guard : bool
     seed : dict
         ``entropy``, ``spawn_key`` and ``pool_size`` of a ``numpy.random.SeedSequence``.
     robula : str
@@ -74,6 +76,7 @@ class Setup:
     refresh_every: int | Literal["auto"]
     start: Any
     start_variance: float | None
+    guard: bool
     seed: Mapping[str, Any]
     robula: str = __version__
 

@@ -9,6 +9,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show
 from robula.exceptions import InputError
 from robula.selectors.geometric_median import GeometricMedian
+from robula.selectors.median_of_means import MedianOfMeans
 from robula.selectors.recursive import RecursiveMean
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Part, RobustMean, Selection, Selector
@@ -21,6 +22,7 @@ from robula.tables.arrays import as_matrix
 __all__ = [
     "SELECTORS",
     "GeometricMedian",
+    "MedianOfMeans",
     "Part",
     "RecursiveMean",
     "RobustMean",

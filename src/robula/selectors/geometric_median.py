@@ -40,18 +40,7 @@ class GeometricMedian(RobustMean):
         rows, dim = points.shape
         if contamination == 0.0:
             return Selection((Part(np.ones(rows)),), dim, rule=lambda new: [np.ones(len(new))])
-        centre = np.median(points, axis=0)
-        scale = float(np.median(np.linalg.norm(points - centre, axis=1)))
-        # A row on the centre would take all the weight; this close to it, distance no longer tells rows apart.
-        floor = 1e-3 * scale if scale > 0 else 1.0
-        for _ in range(_STEPS):
-            weights = 1.0 / np.maximum(np.linalg.norm(points - centre, axis=1), floor)
-            moved = weights @ points / weights.sum()
-            step = float(np.linalg.norm(moved - centre))
-            centre = moved
-            if step <= _TOLERANCE * scale:
-                break
-        weights = 1.0 / np.maximum(np.linalg.norm(points - centre, axis=1), floor)
+        centre, weights, floor = weiszfeld(points)
         largest = float(weights.max())
 
         def rule(new: FloatArray) -> Sequence[FloatArray]:
@@ -61,3 +50,22 @@ class GeometricMedian(RobustMean):
         # A row at the median distance counts as trusted: one row that happens to be near the centre must not make all
         # others look distrusted.
         return Selection((Part(weights),), dim, rule=rule, scales=(float(np.median(weights)),))
+
+
+def weiszfeld(points: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the geometric median (d,) of points (n, d), one over each point's distance from it, and the least such.
+
+    A point on the centre would take all the weight; below the least distance, distance no longer tells points apart.
+    """
+    centre: FloatArray = np.median(points, axis=0)
+    scale = float(np.median(np.linalg.norm(points - centre, axis=1)))
+    floor = 1e-3 * scale if scale > 0 else 1.0
+    for _ in range(_STEPS):
+        weights = 1.0 / np.maximum(np.linalg.norm(points - centre, axis=1), floor)
+        moved = weights @ points / weights.sum()
+        step = float(np.linalg.norm(moved - centre))
+        centre = moved
+        if step <= _TOLERANCE * scale:
+            break
+    weights = 1.0 / np.maximum(np.linalg.norm(points - centre, axis=1), floor)
+    return centre, weights, floor

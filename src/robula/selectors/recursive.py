@@ -21,6 +21,7 @@ from robula.selectors.truncation import (
     smallest_ball,
     squared_distances,
 )
+from robula.theory.recursion import last_level_share
 
 _FEW_ROWS = 10
 # A new row counts as inside a ball or an interval up to rounding of its projection.
@@ -45,11 +46,14 @@ class RecursiveMean(RobustMean):
 
     Parameters
     ----------
-    variant : {"bhatia2019", "lai2016"}
+    variant : {"bhatia2019", "all_rows", "lai2016"}
         "bhatia2019" is Algorithms 2 and 3 of the Rob-ULA paper: the centre is the coordinate-wise mean over the
         shortest interval with a (1 - epsilon)^2 share of the rows, and the recursion goes on with the truncated rows.
-        "lai2016" is the published program of Lai, Rao and Vempala: the centre is the coordinate-wise median, and every
-        level starts from all rows again.
+        A group of bad rows that is never cut can become the majority there, and lem:rob_bound fails (docs/errata.md).
+        "all_rows" is the same with one change: every level starts from all rows again, and the lemma holds, with
+        constants (:func:`robula.theory.all_rows_error_bound`).
+        "lai2016" is the published program of Lai, Rao and Vempala: all rows at every level, and the coordinate-wise
+        median as centre.
     """
 
     name: ClassVar[str | None] = "recursive"
@@ -57,18 +61,29 @@ class RecursiveMean(RobustMean):
     translation_equivariant: ClassVar[bool] = True
     truncates: ClassVar[bool] = True
 
-    variant: Literal["bhatia2019", "lai2016"] = "bhatia2019"
+    variant: Literal["bhatia2019", "all_rows", "lai2016"] = "bhatia2019"
 
     def __post_init__(self) -> None:
-        check_name(self.variant, "variant", ("bhatia2019", "lai2016"))
+        check_name(self.variant, "variant", ("bhatia2019", "all_rows", "lai2016"))
+
+    @property
+    def nested(self) -> bool:
+        """Whether a level sees only the rows that the level before it kept."""
+        return self.variant == "bhatia2019"
+
+    def last_level_share(self, contamination: float, dim: int) -> float:
+        """Largest share of bad rows at the last level: as printed, it grows by 1 / (1 - epsilon)^2 a level."""
+        return last_level_share(contamination, dim) if self.nested else contamination
 
     def select(self, points: FloatArray, contamination: float) -> Selection:
         """Return the selection for finite points (n, d): one part for each level of the recursion."""
         contamination = check_contamination(contamination)
         points = as_points(points)
         rows, dim = points.shape
-        nested = self.variant == "bhatia2019"
+        nested, published = self.nested, self.variant == "lai2016"
         _warn_if_starved(rows, dim, contamination, nested)
+        if nested:
+            _warn_if_outnumbered(dim, contamination)
         points_t = np.ascontiguousarray(points.T)
         flat = points_t.ravel()
         if not np.isfinite(flat @ flat):
@@ -80,12 +95,12 @@ class RecursiveMean(RobustMean):
         levels: list[_Level] = []
         estimate = np.zeros(dim)
         while len(points_t) > 1:
-            if nested:
+            if published:
+                centre, inside, squared_radius = lai_ball(points_t, contamination)
+            else:
                 keep = rows_to_keep(len(kept), contamination)
                 centre = interval_means(points_t, keep)  # alg:ot, a[i]
                 inside, squared_radius = smallest_ball(points_t, centre, keep)  # alg:ot, B(r, a)
-            else:
-                centre, inside, squared_radius = lai_ball(points_t, contamination)
             chosen = np.flatnonzero(inside)
             truncated = np.take(points_t, chosen, axis=1)
             mean = truncated.mean(axis=1)
@@ -102,11 +117,11 @@ class RecursiveMean(RobustMean):
             else:
                 points_t = top.T @ points_t
         line = points_t[0]
-        if nested:
+        if published:
+            chosen, low, high = lai_window(line, contamination)
+        else:
             low, high = shortest_interval(line, rows_to_keep(len(line), contamination))
             chosen = np.flatnonzero((line >= low) & (line <= high))
-        else:
-            chosen, low, high = lai_window(line, contamination)
         parts.append(Part(_indicator(rows, kept[chosen]), path))
         middle = line[chosen].mean()
         estimate += middle if path is None else path[:, 0] * middle
@@ -150,6 +165,19 @@ def _indicator(length: int, rows: np.ndarray) -> FloatArray:
     weights = np.zeros(length)
     weights[rows] = 1.0
     return weights
+
+
+def _warn_if_outnumbered(dim: int, contamination: float) -> None:
+    """Tell when bad rows that are never cut can be the majority at the last level (docs/errata.md, lem:rob_bound)."""
+    share = last_level_share(contamination, dim)
+    if share >= 0.5:
+        warn(
+            f"Algorithm 2 recurses on truncated rows: at contamination={contamination:g} in {dim} dimensions up to "
+            f"{share:.0%} of the rows of its last level can be bad, and no bound holds. Use "
+            'RecursiveMean(variant="lai2016") or variant="all_rows", which start every level from all rows, or '
+            'selector="trust".',
+            BreakdownWarning,
+        )
 
 
 def _warn_if_starved(rows: int, dim: int, contamination: float, nested: bool) -> None:

@@ -191,6 +191,14 @@ class Selector(ABC):
         """What a prepared selector found besides weights, as JSON data: explanations, what is off in the law."""
         return {}
 
+    def last_level_share(self, contamination: float, dim: int) -> float:
+        """Largest share of bad rows that any stage of the rule can meet in ``dim`` dimensions.
+
+        ``contamination`` itself, unless the rule works on rows that it has already thinned out; from one half on it can
+        be carried away, and no bound holds.
+        """
+        return contamination
+
     @abstractmethod
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection at one theta of shape (d,)."""

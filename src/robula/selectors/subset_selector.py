@@ -47,6 +47,10 @@ class SubsetSelector(Selector):
         for name in ("citations", "truncates", "depends_on_theta"):
             object.__setattr__(self, name, getattr(self.selector, name))
 
+    def last_level_share(self, contamination: float, dim: int) -> float:
+        """Largest share of bad rows that the other selector can meet."""
+        return self.selector.last_level_share(contamination, dim)
+
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection at one theta of shape (d,)."""
         if model.n_rows <= self.rows:

@@ -26,8 +26,7 @@ def rows_to_keep(rows: int, contamination: float) -> int:
 def interval_means(points_t: FloatArray, keep: int) -> FloatArray:
     """Mean of each coordinate over its shortest interval that holds ``keep`` points (Algorithm 2 at d = 1).
 
-    Of intervals of equal length the lowest is taken, and every point tied with its upper end stays. A tie with the
-    lower end cannot occur: the interval that starts at the tied point would be no longer, and it starts lower.
+    Every point tied with an end of the interval stays; :func:`_among_equals` chooses between equally short ones.
 
     Parameters
     ----------
@@ -49,10 +48,13 @@ def _interval_means(points_t: FloatArray, keep: int) -> FloatArray:
     start = lengths.argmin(axis=1)
     stop = start + keep
     coordinate = np.arange(dim)
+    rivals = rows - keep - lengths[:, ::-1].argmin(axis=1) != start
     upper = ordered[coordinate, stop - 1]
-    tied = (stop < rows) & (ordered[coordinate, np.minimum(stop, rows - 1)] == upper)
-    for index in np.flatnonzero(tied):
-        stop[index] = np.searchsorted(ordered[index], upper[index], side="right")
+    rivals |= (stop < rows) & (ordered[coordinate, np.minimum(stop, rows - 1)] == upper)
+    for index in np.flatnonzero(rivals):
+        low, high = _among_equals(ordered[index], lengths[index], keep)
+        start[index] = np.searchsorted(ordered[index], low, side="left")
+        stop[index] = np.searchsorted(ordered[index], high, side="right")
     # Sums over [start, stop) of every row in one pass; the segments in between are computed and thrown away.
     edges = np.column_stack([start, stop]) + rows * coordinate[:, None]
     flat = edges.ravel()
@@ -62,10 +64,23 @@ def _interval_means(points_t: FloatArray, keep: int) -> FloatArray:
 
 
 def shortest_interval(values: FloatArray, keep: int) -> tuple[float, float]:
-    """Ends of the shortest interval that holds ``keep`` of the values (m,), the lowest of equals."""
+    """Ends of the shortest interval that holds ``keep`` of the values (m,)."""
     ordered = np.sort(values)
-    start = int((ordered[keep - 1 :] - ordered[: len(ordered) - keep + 1]).argmin())
-    return float(ordered[start]), float(ordered[start + keep - 1])
+    return _among_equals(ordered, ordered[keep - 1 :] - ordered[: len(ordered) - keep + 1], keep)
+
+
+def _among_equals(ordered: FloatArray, lengths: FloatArray, keep: int) -> tuple[float, float]:
+    """Ends of the shortest interval; of equally short ones that whose middle is nearest the median.
+
+    If two lie equally near on both sides, the interval from one to the other. Mirroring the values mirrors the answer:
+    it does not depend on the sign that LAPACK gives an eigenvector.
+    """
+    starts = np.flatnonzero(lengths == lengths.min())
+    if len(starts) > 1:
+        middle = 0.5 * (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2])
+        distance = np.abs(0.5 * (ordered[starts] + ordered[starts + keep - 1]) - middle)
+        starts = starts[distance == distance.min()]
+    return float(ordered[starts[0]]), float(ordered[starts[-1] + keep - 1])
 
 
 def squared_distances(points_t: FloatArray, centre: FloatArray) -> FloatArray:

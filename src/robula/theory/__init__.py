@@ -1,6 +1,13 @@
 """The paper's bounds as functions: what a run can promise before it starts. A leaf: NumPy and SciPy only."""
 
 from robula.theory.bounds import Bound, Condition, initial_kl, second_moment_bound, wasserstein_bound
+from robula.theory.concentration import (
+    C_Z4,
+    fourth_moment_tail,
+    gaussian_excess,
+    gaussian_fourth_moment,
+    gaussian_fourth_norm,
+)
 from robula.theory.constants import (
     Constants,
     ContaminationLevel,
@@ -20,19 +27,28 @@ from robula.theory.gradient_error import (
 )
 from robula.theory.planning import Plan, plan
 from robula.theory.population import population_mean_constants, population_regression_constants
+from robula.theory.recursion import all_rows_constant, all_rows_error_bound, last_level_share, recursion_levels
 
 __all__ = [
+    "C_Z4",
     "Bound",
     "Condition",
     "Constants",
     "ContaminationLevel",
     "Plan",
+    "all_rows_constant",
+    "all_rows_error_bound",
     "ball_radius",
     "contamination_level",
     "corrected_wasserstein_bound",
     "fourth_moment_constant",
+    "fourth_moment_tail",
+    "gaussian_excess",
+    "gaussian_fourth_moment",
+    "gaussian_fourth_norm",
     "gradient_error_bound",
     "initial_kl",
+    "last_level_share",
     "low_variance_error",
     "mean_constants",
     "measure_gradient_constant",
@@ -40,6 +56,7 @@ __all__ = [
     "plan",
     "population_mean_constants",
     "population_regression_constants",
+    "recursion_levels",
     "regression_constants",
     "second_moment_bound",
     "truncation_shift",

@@ -2,15 +2,23 @@
 
 Notation: n rows, d dimensions, epsilon the contamination; L-bar and m-bar the largest and smallest curvature of the
 clean negative log posterior divided by n; eta the step size, h = n eta. All bounds are on the *squared* Wasserstein-2
-distance.
+distance, and hold for whatever estimator meets the theorem's hypothesis on the gradient error. Lemma lem:rob_bound
+claims it for Algorithm 2; as printed it fails there unless the share of bad rows stays below 1/6 at every level of the
+recursion, and with the recursion on all rows it is proved (docs/errata.md): ``recursion=`` says which is meant, and the
+share is one of the bound's conditions.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from robula._validation import check_name
 from robula.theory._checks import check_contamination, check_count, check_curvatures, check_non_negative, check_positive
+from robula.theory.recursion import ALL_ROWS_LIMIT, APPENDIX_LIMIT, last_level_share
+
+#: How Algorithm 2 is read: the recursion goes on with the truncated rows, as printed, or starts from all rows.
+Recursion = Literal["truncated", "all_rows"]
 
 
 class Condition(NamedTuple):
@@ -36,12 +44,15 @@ class Bound(NamedTuple):
         Term (III): the bad rows; neither steps nor rows remove it.
     conditions : tuple of Condition
         Where one is violated the number is not a bound; see :attr:`valid`.
+    talagrand : float
+        2 / (n m-bar): W2^2 is at most this times the KL divergence, which is what the proof bounds.
     """
 
     initial: float
     discretization: float
     contamination: float
     conditions: tuple[Condition, ...]
+    talagrand: float
 
     @property
     def total(self) -> float:
@@ -52,6 +63,11 @@ class Bound(NamedTuple):
     def w2(self) -> float:
         """Bound on W2 itself."""
         return math.sqrt(self.total)
+
+    @property
+    def kl(self) -> float:
+        """Bound on KL(p_k | p*), the end of the proof before Talagrand's inequality."""
+        return self.total / self.talagrand
 
     @property
     def valid(self) -> bool:
@@ -82,12 +98,21 @@ def theorem_conditions(
     strong_convexity: float,
     product: float,
     log_dim: float,
+    dim: int,
+    recursion: Recursion,
 ) -> tuple[Condition, ...]:
-    """Return the theorem's two hypotheses; ``product`` is C_R C_sigma1."""
+    """Return the theorem's two hypotheses, and that of the lemma behind it; ``product`` is C_R C_sigma1."""
     limit = strong_convexity**2 / (4.0 * product * log_dim) if product * log_dim > 0 else math.inf
+    if check_name(recursion, "recursion", ("truncated", "all_rows")) == "truncated":
+        share = "share of bad rows below 1/6 at every level of Algorithm 2 as printed"
+        lemma = at_most(share, last_level_share(contamination, dim), APPENDIX_LIMIT)
+    else:
+        share = "share of bad rows below 1 - sqrt(1/2), recursion on all rows"
+        lemma = at_most(share, contamination, ALL_ROWS_LIMIT)
     return (
         at_most("step size at most 1 / (n L-bar)", step_size, 1.0 / (n * smoothness)),
         at_most("contamination at most m-bar^2 / (4 C_R C_sigma1 log d)", contamination, limit),
+        lemma,
     )
 
 
@@ -104,6 +129,7 @@ def wasserstein_bound(
     C_sigma2: float,
     initial_kl: float | None = None,
     log_dim: float | None = None,
+    recursion: Recursion = "truncated",
 ) -> Bound:
     """Bound W2^2 after ``steps`` steps, exactly as thm:RULA_conv is printed.
 
@@ -115,7 +141,8 @@ def wasserstein_bound(
         eta.
     n, dim : int
     contamination : float
-        epsilon, in [0, 0.5).
+        Share of bad rows among the n, in [0, 0.5). If epsilon is a probability, the lemma's gamma = epsilon + e_n
+        belongs here (:func:`contamination_level`).
     smoothness, strong_convexity : float
         The per-row averages L-bar and m-bar.
     C_R, C_sigma1, C_sigma2 : float
@@ -125,6 +152,9 @@ def wasserstein_bound(
         KL(p_0 | p*); None is the paper's d/2 log(L/m), which assumes the mode at 0 (docs/errata.md).
     log_dim : float, optional
         Stands for log d; None is log d as printed, which is 0 at d = 1. Appendix A supports 1 + log d.
+    recursion : {"truncated", "all_rows"}, optional
+        How Algorithm 2 is read, for the condition on the share of bad rows: as printed (``rob_ula``), or with every
+        level starting from all rows (``RecursiveMean(variant="all_rows")``).
 
     Returns
     -------
@@ -147,7 +177,8 @@ def wasserstein_bound(
         8.0 * (second * (L / m) ** 4 * epsilon * log_d + L**4 / m**3 * share) * h**2 + 4.0 * (L / m) ** 2 * share * h
     )
     corruption = epsilon * (4.0 * second / m**2 * log_d + 8.0 * first / m**2 * share * log_d)
-    return Bound(initial, discretization, corruption, theorem_conditions(eta, n, epsilon, L, m, first, log_d))
+    conditions = theorem_conditions(eta, n, epsilon, L, m, first, log_d, dim, recursion)
+    return Bound(initial, discretization, corruption, conditions, 2.0 / (n * m))
 
 
 def initial_kl(dim: int, smoothness: float, strong_convexity: float, mode_norm: float = 0.0, n: int = 1) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robula.exceptions import InputError
 from robula.theory._checks import check_contamination, check_count, check_non_negative, check_positive
+from robula.theory.concentration import check_probability
 
 
 class ContaminationLevel(NamedTuple):
@@ -40,6 +41,7 @@ class Constants(NamedTuple):
     ----------
     n, dim : int
     contamination : float
+        Bound on the share of bad rows among the n: as declared, or gamma = epsilon + e_n where ``delta`` was given.
     smoothness, strong_convexity : float
         L-bar and m-bar.
     C_sigma1, C_sigma2 : float
@@ -67,8 +69,7 @@ def contamination_level(contamination: float, n: int, delta: float = 0.05) -> Co
     The paper's e_n is twice what Hoeffding's inequality needs for one side; it is kept.
     """
     epsilon, n = check_contamination(contamination), check_count(n, "n", 1)
-    if not 0.0 < check_positive(delta, "delta", "the probability of failure") < 1.0:
-        raise InputError(f"delta={delta} is not allowed: pass a probability between 0 and 1.")
+    check_probability(delta)
     margin = math.sqrt(2.0 / n * math.log(1.0 / delta))
     return ContaminationLevel(
         epsilon + margin,
@@ -76,6 +77,20 @@ def contamination_level(contamination: float, n: int, delta: float = 0.05) -> Co
         margin,
         (n * max(1.0 - epsilon - margin, 0.0), n * min(1.0 - epsilon + margin, 1.0)),
     )
+
+
+def share_of_bad_rows(contamination: float, n: int, delta: float | None) -> float:
+    """Return the declared share, or gamma = epsilon + e_n where ``delta`` says that it is a probability."""
+    epsilon = check_contamination(contamination)
+    if delta is None:
+        return epsilon
+    level = contamination_level(epsilon, n, delta)
+    if level.level >= 0.5:
+        raise InputError(
+            f"contamination={epsilon:g} as a probability means up to {level.level:.2f} of n={n} rows with probability "
+            f"1 - delta, delta={delta:g}: one half or more cannot be told apart. Use more rows or a larger delta."
+        )
+    return level.level
 
 
 def mean_constants(
@@ -86,6 +101,7 @@ def mean_constants(
     prior_mean: ArrayLike = 0.0,
     prior_covariance: ArrayLike = 1.0,
     contamination: float = 0.0,
+    delta: float | None = None,
 ) -> Constants:
     """Constants of mean estimation (cor:rbme) from the clean rows.
 
@@ -98,6 +114,9 @@ def mean_constants(
         Known covariance Sigma of a row: scalar, (d,) or (d, d); None is the identity.
     prior_mean, prior_covariance : array-like
     contamination : float
+        Bound on the share of bad rows, or with ``delta`` the probability that a row is bad.
+    delta : float, optional
+        Take gamma = epsilon + e_n, a bound on the share with probability 1 - delta (eq:bnd_ep_m), as lem:rob_bound.
 
     Notes
     -----
@@ -114,7 +133,8 @@ def mean_constants(
     hessian = n_clean * precision + prior_precision
     mean0 = _vector(prior_mean, dim, "prior_mean")
     mode = np.linalg.solve(hessian, precision @ rows.sum(axis=0) + prior_precision @ mean0)
-    return _constants(n, dim, contamination, hessian, 0.0, float(np.linalg.eigvalsh(gradient_covariance)[-1]), mode)
+    gamma = share_of_bad_rows(contamination, n, delta)
+    return _constants(n, dim, gamma, hessian, 0.0, float(np.linalg.eigvalsh(gradient_covariance)[-1]), mode)
 
 
 def regression_constants(
@@ -127,6 +147,7 @@ def regression_constants(
     prior_mean: ArrayLike = 0.0,
     prior_covariance: ArrayLike = 1.0,
     contamination: float = 0.0,
+    delta: float | None = None,
     fourth_moment: float | None = None,
 ) -> Constants:
     """Constants of linear regression (cor:rbls) from the clean rows and the true coefficients.
@@ -140,6 +161,8 @@ def regression_constants(
         sigma.
     truth : array-like, shape (d,)
         theta*, around which the noise is y - x'theta*.
+    contamination, delta : float
+        As for :func:`mean_constants`.
     fourth_moment : float, optional
         C_x4 of Assumption 4; None takes the upper bound of :func:`fourth_moment_constant`.
 
@@ -171,7 +194,7 @@ def regression_constants(
     first = 2.0 * growth
     at_the_mode = math.sqrt(8.0 * kurtosis * noise) * size / sigma**4
     second = 2.0 * growth * float(((mode - star) ** 2).sum()) + at_the_mode
-    return _constants(n, dim, contamination, hessian, first, second, mode)
+    return _constants(n, dim, share_of_bad_rows(contamination, n, delta), hessian, first, second, mode)
 
 
 def fourth_moment_constant(points: ArrayLike, iterations: int = 50) -> tuple[float, float]:

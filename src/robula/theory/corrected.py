@@ -10,6 +10,8 @@ V a bound on E|theta - mode|^2, l = 1 + log d:
 3. KL(p_0 | p*) <= d/2 log(L/m) + L/2 |mode|^2;
 4. log d is 1 + log d, as the recursion of Appendix A gives;
 5. the term with C_sigma1 d / n carries 1 / m-bar^3, not 1 / m-bar^2.
+
+Talagrand's inequality, W2^2 <= 2 KL / m, then gives the bound; ``Bound.kl`` is the KL divergence itself.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import math
 
 from robula.theory._checks import check_contamination, check_count, check_curvatures, check_non_negative, check_positive
-from robula.theory.bounds import Bound, theorem_conditions
+from robula.theory.bounds import Bound, Recursion, theorem_conditions
 from robula.theory.bounds import initial_kl as kl_of_start
 from robula.theory.constants import Constants
 
@@ -36,6 +38,7 @@ def corrected_wasserstein_bound(
     mode_norm: float = 0.0,
     initial_kl: float | None = None,
     log_dim: float | None = None,
+    recursion: Recursion = "truncated",
 ) -> Bound:
     """Bound W2^2 after ``steps`` steps from N(0, I / L), with the proof's slips mended.
 
@@ -72,11 +75,14 @@ def corrected_wasserstein_bound(
         initial,
         scale * (per_moment_step * stationary + constant_step),
         scale * (per_moment_error * stationary + constant_error),
-        theorem_conditions(eta, n, epsilon, L, m, first, log_d),
+        theorem_conditions(eta, n, epsilon, L, m, first, log_d, dim, recursion),
+        2.0 / (n * m),
     )
 
 
-def bound_for(constants: Constants, steps: int, step_size: float, C_R: float) -> Bound:
+def bound_for(
+    constants: Constants, steps: int, step_size: float, C_R: float, recursion: Recursion = "truncated"
+) -> Bound:
     """Return the corrected bound for a problem whose constants are known."""
     return corrected_wasserstein_bound(
         steps,
@@ -90,4 +96,5 @@ def bound_for(constants: Constants, steps: int, step_size: float, C_R: float) ->
         constants.C_sigma1,
         constants.C_sigma2,
         constants.mode_norm,
+        recursion=recursion,
     )

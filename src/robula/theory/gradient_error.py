@@ -1,4 +1,8 @@
-"""The robust mean's error: lem:rob_bound, Appendix A, and the universal constant that can only be measured."""
+"""The robust mean's error: lem:rob_bound, Appendix A, and the universal constant that can only be measured.
+
+All of Appendix A needs a share of bad rows below 1/6, at every level of the recursion; as printed, Algorithm 2 does not
+keep it there (:mod:`robula.theory.recursion`). Without that these are one level's figures, not bounds.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from numpy.typing import NDArray
 
 from robula.exceptions import InputError
 from robula.theory._checks import check_contamination, check_count, check_non_negative, check_positive
+from robula.theory.recursion import APPENDIX_LIMIT
 
 
 def gradient_error_bound(
@@ -27,13 +32,13 @@ def gradient_error_bound(
     """
     dim = check_count(dim, "dim", 1)
     log_d = math.log(dim) if log_dim is None else check_non_negative(log_dim, "log_dim")
-    size = check_contamination(level) * log_d * check_non_negative(covariance_norm, "covariance_norm")
+    size = _appendix_level(level) * log_d * check_non_negative(covariance_norm, "covariance_norm")
     return _factor(fourth_moment, constant) * math.sqrt(size)
 
 
 def one_dimensional_error(level: float, scale: float, fourth_moment: float, constant: float = 1.0) -> float:
-    """lem:1d_robust: C C_4^(1/4) sigma eta^(3/4); Appendix A needs eta below 1/6."""
-    eta = check_contamination(level)
+    """lem:1d_robust: C C_4^(1/4) sigma eta^(3/4)."""
+    eta = _appendix_level(level)
     return _factor(fourth_moment, constant) * check_non_negative(scale, "scale") * math.pow(eta, 0.75)
 
 
@@ -41,7 +46,7 @@ def ball_radius(
     dim: int, level: float, covariance_norm: float, covariance_trace: float, fourth_moment: float, constant: float = 1.0
 ) -> float:
     """lem:bnd_ptn_rad: C C_4^(1/4) (sqrt(d |Sigma|) / eta^(1/4) + sqrt(tr Sigma) eta^(3/4)), for eta above 0."""
-    eta = check_positive(level, "level", "the share of outliers")
+    eta = check_positive(_appendix_level(level), "level", "the share of outliers")
     dim = check_count(dim, "dim", 1)
     near = math.sqrt(dim * check_non_negative(covariance_norm, "covariance_norm")) / math.pow(eta, 0.25)
     far = math.sqrt(check_non_negative(covariance_trace, "covariance_trace")) * math.pow(eta, 0.75)
@@ -52,16 +57,24 @@ def truncation_shift(
     level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0
 ) -> tuple[float, float]:
     """lem:shifts: bounds on the shift of the clean mean and on the clean covariance's norm after truncation."""
-    eta = check_contamination(level)
+    eta = _appendix_level(level)
     size = check_non_negative(covariance_norm, "covariance_norm")
     return _factor(fourth_moment, constant) * math.pow(eta, 0.75) * math.sqrt(size), (constant * eta + 1.0) * size
 
 
 def low_variance_error(level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0) -> float:
     """lem:error_bnd_proj: bound on |eta P_W delta_mu|^2, eta ((C eta + 1) + C C_4^(1/2) eta^(1/2)) |Sigma|."""
-    eta = check_contamination(level)
+    eta = _appendix_level(level)
     size = check_non_negative(covariance_norm, "covariance_norm")
     return eta * ((constant * eta + 1.0) + constant * math.sqrt(fourth_moment * eta)) * size
+
+
+def _appendix_level(level: float) -> float:
+    """Return a share of bad rows for which Appendix A is proved."""
+    eta = check_contamination(level)
+    if eta >= APPENDIX_LIMIT:
+        raise InputError(f"level={eta:g} is not allowed: Appendix A needs a share of bad rows below 1/6.")
+    return eta
 
 
 def _factor(fourth_moment: float, constant: float) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from robula.exceptions import InputError
 from robula.theory._checks import check_positive
-from robula.theory.bounds import Bound
+from robula.theory.bounds import Bound, Recursion
 from robula.theory.constants import Constants
 from robula.theory.corrected import bound_for
 
@@ -41,7 +41,13 @@ class Plan(NamedTuple):
     remark_steps: float
 
 
-def plan(constants: Constants, accuracy: float, C_R: float = 0.0, width: float | None = None) -> Plan:
+def plan(
+    constants: Constants,
+    accuracy: float,
+    C_R: float = 0.0,
+    width: float | None = None,
+    recursion: Recursion = "truncated",
+) -> Plan:
     """Return the step size and the fewest steps for which the bound, without contamination, meets the accuracy.
 
     Parameters
@@ -55,6 +61,8 @@ def plan(constants: Constants, accuracy: float, C_R: float = 0.0, width: float |
         The universal constant, measured or assumed; 0 plans for clean rows.
     width : float, optional
         Posterior width; None takes that of the constants.
+    recursion : {"truncated", "all_rows"}, optional
+        How Algorithm 2 is read; see :func:`wasserstein_bound`.
     """
     if not isinstance(constants, Constants):
         raise InputError(
@@ -67,7 +75,7 @@ def plan(constants: Constants, accuracy: float, C_R: float = 0.0, width: float |
     largest = 1.0 / (constants.n * constants.smoothness)
 
     def bound(step_size: float, steps: int) -> Bound:
-        return bound_for(constants, steps, step_size, C_R)
+        return bound_for(constants, steps, step_size, C_R, recursion)
 
     def steps_needed(step_size: float) -> float:
         if bound(step_size, 0).discretization >= target:

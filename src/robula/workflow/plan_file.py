@@ -21,10 +21,12 @@ from robula.selectors.recursive import RecursiveMean
 from robula.tables.prepared_table import prepare_table, require_numbers, response_of
 from robula.tables.read_table import read_table
 from robula.target.centre_search import robust_centre
-from robula.theory.constants import Constants, mean_constants, regression_constants
+from robula.theory.constants import Constants, mean_constants, regression_constants, share_of_bad_rows
 from robula.theory.corrected import bound_for
 from robula.theory.planning import Plan
 
+#: Rows are trusted by the recursion on all rows, which has a bound; Algorithm 2 as printed may have none.
+_TRUSTING = RecursiveMean(variant="all_rows")
 PlannedModel = MeanModel | LinearModel | LogisticModel
 
 
@@ -51,15 +53,16 @@ def read_model(
     return made
 
 
-def data_constants(model: PlannedModel, contamination: float) -> Constants:
+def data_constants(model: PlannedModel, contamination: float, delta: float | None = None) -> Constants:
     """Return the theorem's constants, measured on the rows that are trusted at a robust centre.
 
-    For logistic regression m-bar is the prior's curvature alone, which is what is proved, and the gradients'
-    covariance is at most the second moment of the features, wherever theta is.
+    With ``delta`` the contamination is the probability that a row is bad, and the constants carry gamma = epsilon + e_n
+    (lem:rob_bound). For logistic regression m-bar is the prior's curvature alone, which is what is proved, and the
+    gradients' covariance is at most the second moment of the features, wherever theta is.
     """
-    epsilon = check_contamination(contamination)
-    centre = robust_centre(model, RecursiveMean(), epsilon, "n", model.initial)
-    trusted = RecursiveMean().select_rows(model, centre.theta, epsilon).weights >= DISTRUSTED
+    epsilon = share_of_bad_rows(check_contamination(contamination), model.n_rows, delta)
+    centre = robust_centre(model, _TRUSTING, epsilon, "n", model.initial)
+    trusted = _TRUSTING.select_rows(model, centre.theta, epsilon).weights >= DISTRUSTED
     prior = model.prior
     if not isinstance(prior, NormalPrior):
         raise InputError("planning needs a normal prior.")
