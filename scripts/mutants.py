@@ -7,6 +7,7 @@ tests that should notice are run. Those tests must pass on the source as it is, 
 --results, what was found is kept in a file, and mutants in it are not run again. Exit code 1: under 95 % were caught.
 """
 
+# ruff: noqa: T201
 from __future__ import annotations
 
 import argparse
@@ -60,9 +61,7 @@ def exit_code(tests: tuple[str, ...], mutant: Mutant | None = None) -> int:
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         if mutant is not None:
             changed = copy / mutant.path
-            changed.write_text(
-                changed.read_text(encoding="utf-8").replace(mutant.old, mutant.new, 1), encoding="utf-8"
-            )
+            changed.write_text(changed.read_text(encoding="utf-8").replace(mutant.old, mutant.new, 1), encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-cov", *tests]
         environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
         try:

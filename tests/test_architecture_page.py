@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from scripts.draw_house import PAGE, ROOT, drawing, page_with
+
 from tests.test_architecture import MAY_IMPORT, SOURCE
 
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ PLAIN = GaussianPosterior(np.array([2.0, 7.0]), np.array([[0.25, 0.1], [0.1, 4.0
 
 def test_the_level():
     assert LEVEL == 0.95
-    assert TAILS == pytest.approx((0.025, 0.975))
+    assert pytest.approx((0.025, 0.975)) == TAILS
     assert pytest.approx(NORMAL, abs=1e-6) == HALF_WIDTH
 
 

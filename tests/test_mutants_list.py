@@ -6,7 +6,6 @@ import ast
 from collections import Counter
 
 import pytest
-
 from scripts.mutants import ROOT, SOURCE, mutants
 
 MUTANTS = mutants()
