@@ -9,6 +9,7 @@ import pytest
 
 from robula._intervals import HALF_WIDTH, LEVEL, TAILS
 from robula.diagnosis.sensitivity import ContaminationPath
+from robula.metrics import interval_coverage
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting.quantities import Quantities, lines
 from robula.result.convergence import effective_sample_sizes, r_hats
@@ -77,3 +78,9 @@ def test_a_linear_prediction():
     deviation = np.sqrt(4.0 + eta.var(axis=1))
     np.testing.assert_allclose(found.low, eta.mean(axis=1) - NORMAL * deviation, rtol=1e-6)
     np.testing.assert_allclose(found.high, eta.mean(axis=1) + NORMAL * deviation, rtol=1e-6)
+
+
+def test_coverage_cuts_half_of_the_rest_at_each_end():
+    """Of 0, 1, ..., 100 the central 80 % are 10 to 90."""
+    posterior = SimpleNamespace(flat_draws=np.tile(np.arange(101.0)[:, None], 4), mean=np.full(4, 50.0))
+    assert interval_coverage(posterior, [9.0, 11.0, 89.0, 91.0], level=0.8) == 0.5
