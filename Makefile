@@ -8,11 +8,12 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test lint bench leaderboard realdata check-install check-oldest clean help
+.PHONY: demo test mutants lint bench leaderboard realdata check-install check-oldest clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
+	@echo "make mutants  half an hour: changes that matter, one by one, and whether the tests notice"
 	@echo "make lint   ruff and mypy"
 	@echo "make check-install, make check-oldest  a clean wheel; the oldest dependencies"
 	@echo "make bench  speed tables: robust steps against plain ones, and against NUTS"
@@ -42,6 +43,10 @@ demo: $(VENV)/.installed
 # Coverage is part of the summary; fail_under is in pyproject.toml.
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered
+
+# scripts/mutants.toml has the list; ONLY=name runs a part of it. Fails where under 95 % are caught.
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python scripts/mutants.py --jobs $(JOBS) --only "$(ONLY)"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
