@@ -40,4 +40,4 @@ def test_the_corrected_theorem_term_by_term(steps):
     assert bound.initial == pytest.approx(initial)
     assert bound.discretization == pytest.approx(2.0 / M**2 * step(stationary))
     assert bound.contamination == pytest.approx(2.0 / M**2 * error(stationary))
-    assert bound.valid == (EPSILON <= M**2 / (4.0 * C_R * FIRST * (1.0 + math.log(DIM))))
+    assert bound.valid == (M**2 / (4.0 * C_R * FIRST * (1.0 + math.log(DIM))) >= EPSILON)
