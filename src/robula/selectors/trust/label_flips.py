@@ -47,7 +47,6 @@ class FlipExplanation:
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
         n = model.n_rows
-        self._counted = 1.0
         self._slopes = 3 if gated else 0
         self._columns = np.ones((n, 1))
         self._gate = np.array([math.log(max(float(flipped.mean()), 1e-3))])
@@ -77,9 +76,9 @@ class FlipExplanation:
             self._improve_gate(expit(log_odds))
             self.theta = weighted_mode(self._model, self.weights, self.theta, 2)
         self.evidence = (
-            self._counted * self.log_likelihood
+            self.log_likelihood
             + self._log_prior()
-            - 0.5 * (1.0 + self._slopes) * math.log1p(self._counted * float(self._flipped.sum()))
+            - 0.5 * (1.0 + self._slopes) * math.log1p(float(self._flipped.sum()))
             - (constants.PRICE if self._slopes else 0.0)
         )
 

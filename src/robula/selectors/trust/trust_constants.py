@@ -31,7 +31,7 @@ PSEUDO_ROWS = 5.0
 GATE_SLOPES = (3.0, 1.0, 1.0)
 
 #: A removed row must be e^3 = 20 times likelier under the bad law than under the clean one, or explanations pay for it.
-#: Derived from "what is not decisive is settled in favour of keeping rows"; half of it where the noise is declared.
+#: Derived from "what is not decisive is settled in favour of keeping rows"; not asked for where the noise is declared.
 DECISIVE = 3.0
 #: Log odds against a population of bad rows before the data are seen: also 20 to 1.
 PRICE = 3.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -53,7 +53,7 @@ class TrustSelector(Selector):
                 BreakdownWarning,
             )
             return SpectralFilter()
-        return PreparedTrust(self, judge(model, contamination), model)
+        return PreparedTrust(self, judge(model, contamination))
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection for this model; it is found anew at each call, so prepare the selector for a run."""
@@ -94,7 +94,13 @@ class Trust:
 
 def judge(model: ModelWithLaw, contamination: float) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
-    verdict = weigh_explanations(model, contamination)
+    try:
+        verdict = weigh_explanations(model, contamination)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the rows cannot be weighed: the model fits most of them exactly, so their noise cannot be told. Pass "
+            "noise_scale= as a number, or use contamination=0."
+        ) from None
     weights = verdict.weights
     if weights.sum() < 1.0:
         weights = np.ones(model.n_rows)
@@ -149,7 +155,6 @@ class PreparedTrust(Selector):
 
     made_by: TrustSelector
     found: Trust
-    model: ModelWithLaw = field(repr=False)
 
     @property
     def citations(self) -> tuple[str, ...]:  # type: ignore[override]
