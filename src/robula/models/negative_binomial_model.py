@@ -21,7 +21,6 @@ _NODES = np.exp(np.linspace(np.log(1e-10), np.log(60.0), 160))
 _STEP = float(np.log(_NODES[1] / _NODES[0]))
 _FAR = 30.0
 _LATTICE, _SMALLEST_LOG_RATE = 1.0 / 16.0, -40.0
-
 _LEAST = float(np.nextafter(0.0, 1.0))
 
 
