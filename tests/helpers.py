@@ -47,7 +47,9 @@ def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.models.Model]:
         "linear-unknown-scale": robula.LinearModel(X, y, noise_scale="estimate", prior=prior, intercept=True),
         "logistic": robula.LogisticModel(X, labels, prior=robula.NormalPrior(0.0, [1.0, 2.0, 3.0])),
         "poisson": robula.PoissonModel(X, counts, prior=prior, intercept=True),
-        "poisson-exposure": robula.PoissonModel(X, counts, prior=prior, intercept=True, exposure=1.0 + rng.uniform(size=n)),
+        "poisson-exposure": robula.PoissonModel(
+            X, counts, prior=prior, intercept=True, exposure=1.0 + rng.uniform(size=n)
+        ),
         "negative_binomial": robula.models.NegativeBinomialModel(X, counts, prior=prior, intercept=True),
         "negative_binomial-exposure": robula.models.NegativeBinomialModel(
             X, counts, prior=prior, intercept=True, exposure=1.0 + rng.uniform(size=n), offset=0.1 * X[:, 1]

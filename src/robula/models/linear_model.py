@@ -139,7 +139,9 @@ class UnknownScaleLinearModel(LinearModel):
         name = unique_names(["log_noise_scale"], self.parameter_names)
         self.dim, self.parameter_names = self.dim + 1, (*self.parameter_names, *name)
         self._log_reference = log_spread(self.y)
-        self.prior = CoefficientsAndLogScale(self._coefficients_prior, NormalPrior(self._log_reference, LOG_SCALE_SD**2))
+        self.prior = CoefficientsAndLogScale(
+            self._coefficients_prior, NormalPrior(self._log_reference, LOG_SCALE_SD**2)
+        )
 
     @property
     def initial(self) -> FloatArray:

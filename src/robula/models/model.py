@@ -61,7 +61,8 @@ class Model(ABC):
     def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Sum of the rows' gradients, each times its weight, without forming the (n, d) matrix.
 
-        Sums over rows, here and below, count each row as often as ``row_weights`` says. The leading axes of ``theta`` (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
+        Sums over rows, here and below, count each row as often as ``row_weights`` says. The leading axes of ``theta``
+        (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
         """
 
     def weighted_log_likelihood_and_gradient(

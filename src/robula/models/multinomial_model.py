@@ -134,7 +134,7 @@ class MultinomialModel(Regression):
         """(I - 1 1' / K) / 2 times the weighted Gram matrix [boehning1992], shape (d, d)."""
         count = len(self.classes) - 1
         bound = 0.5 * (np.eye(count) - 1.0 / len(self.classes))
-        return np.kron(bound, self._weighted_gram(self.counted(weights)))
+        return np.kron(bound, self._weighted_gram(self.counted(weights))).astype(np.float64)
 
     def features(self, theta: FloatArray) -> FloatArray:
         """Rows of the design times sqrt(p_j) (1[j = k] - p_k), shape (n, K, d): j a response, k a line of theta."""
@@ -176,7 +176,8 @@ class MultinomialModel(Regression):
         """Draw labels for linear predictors (..., K - 1, k), shape (..., k)."""
         reached = np.cumsum(np.exp(log_softmax(eta)), axis=-2)[..., :-1, :]
         uniform = rng.uniform(size=(*eta.shape[:-2], 1, eta.shape[-1]))
-        return (uniform >= reached).sum(axis=-2).astype(np.float64)
+        labels: FloatArray = (uniform >= reached).sum(axis=-2).astype(np.float64)
+        return labels
 
 
 def log_softmax(eta: FloatArray) -> FloatArray:

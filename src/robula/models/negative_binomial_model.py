@@ -146,7 +146,8 @@ def _dispersion_information(rate: FloatArray, size: float) -> FloatArray:
     ratio = np.exp(limit) * -np.expm1(np.minimum(log_transform - limit, _FAR))
     apart = np.where(limit < -_FAR, np.exp(limit) - np.exp(log_transform), ratio)
     inside = (v / grown - 1.0) * -np.expm1(log_transform) + apart
-    return np.maximum(size * _STEP * (inside * np.exp(-v) * v).sum(axis=1), 1e-300)
+    information: FloatArray = size * _STEP * (inside * np.exp(-v) * v).sum(axis=1)
+    return np.maximum(information, 1e-300)
 
 
 def _log(probability: FloatArray) -> FloatArray:

@@ -82,7 +82,8 @@ class Regression(ModelWithLaw):
     @property
     def columns(self) -> int:
         """How many columns the design has, the intercept's included."""
-        return self._design.columns
+        count: int = self._design.columns
+        return count
 
     @property
     def covariates(self) -> FloatArray:

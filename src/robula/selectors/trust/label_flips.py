@@ -1,7 +1,7 @@
 """Labels: no label is impossible, so what is wrong shows only together: a likelihood in which labels may be flipped.
 
-p(label) = (1 - pi) p + pi (1 - p) / (K - 1), a wrong label being any of the K - 1 others, each as likely: with no flips,
-with one rate pi for all rows, or with a rate that depends on where the row is and how sure the model is of it. The
+p(label) = (1 - pi) p + pi (1 - p) / (K - 1), a wrong label being any of the others, each as likely: with no flips, with
+one rate pi for all rows, or with a rate that depends on where the row is and how sure the model is of it. The
 probability of a row not to be flipped is its weight: at the true parameters the score so weighted has mean 0, so the
 centre is not attenuated.
 """
@@ -48,7 +48,7 @@ class FlipExplanation:
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
         n = model.n_rows
-        self._log_others = math.log(max(len(np.unique(model.response)) - 1, 1))
+        self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self._slopes = 3 if gated else 0
         self._columns = np.ones((n, 1))
         self._gate = np.array([math.log(max(float(flipped.mean()), 1e-3))])
