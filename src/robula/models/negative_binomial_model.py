@@ -11,6 +11,7 @@ from robula.models.poisson_model import LARGEST_LOG_RATE, as_counts, draw_counts
 from robula.models.priors import Prior, require_proper
 from robula.models.regression import ALL_ROWS
 from robula.models.scaled_regression import Curvatures, ScaledRegression, Slopes
+from robula.models.tail_scores import log_beta_cdf
 from robula.tables.arrays import refuse_misaligned
 
 # Middle of the prior of the log dispersion: e^-1 = 0.37, and 0.007 to 20 within two standard deviations.
@@ -21,7 +22,6 @@ _NODES = np.exp(np.linspace(np.log(1e-10), np.log(60.0), 160))
 _STEP = float(np.log(_NODES[1] / _NODES[0]))
 _FAR = 30.0
 _LATTICE, _SMALLEST_LOG_RATE = 1.0 / 16.0, -40.0
-_LEAST = float(np.nextafter(0.0, 1.0))
 
 
 class NegativeBinomialModel(ScaledRegression):
@@ -107,16 +107,15 @@ class NegativeBinomialModel(ScaledRegression):
         return np.where(self.y > 0, betainc(size, some, left), 0.0), betainc(size, self.y + 1.0, left)
 
     def log_tails(self, theta: FloatArray) -> Tails:
-        """Log of the tail probabilities, the upper ones not as 1 - P."""
+        """Log of the tail probabilities, from P(Y <= y) = P(Beta(size, y + 1) <= size / (size + mu))."""
         eta, s = self._rows(theta)
-        size, q = np.exp(-s), expit(eta + s)
-        below, up_to = self._row_pit(eta, s)
+        size, t = np.exp(-s), eta + s
         some = np.maximum(self.y, 1.0)
         return Tails(
-            np.where(self.y > 0, _log(below), -np.inf),
-            _log(up_to),
-            np.where(self.y > 0, _log(betainc(some, size, q)), 0.0),
-            _log(betainc(self.y + 1.0, size, q)),
+            np.where(self.y > 0, log_beta_cdf(size, some, -t), -np.inf),
+            log_beta_cdf(size, self.y + 1.0, -t),
+            np.where(self.y > 0, log_beta_cdf(some, size, t), 0.0),
+            log_beta_cdf(self.y + 1.0, size, t),
         )
 
     def responses(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -148,9 +147,3 @@ def _dispersion_information(rate: FloatArray, size: float) -> FloatArray:
     inside = (v / grown - 1.0) * -np.expm1(log_transform) + apart
     information: FloatArray = size * _STEP * (inside * np.exp(-v) * v).sum(axis=1)
     return np.maximum(information, 1e-300)
-
-
-def _log(probability: FloatArray) -> FloatArray:
-    """Its logarithm; of what has underflowed, that of the smallest number: no count is impossible."""
-    logarithm: FloatArray = np.log(np.maximum(probability, _LEAST))
-    return logarithm

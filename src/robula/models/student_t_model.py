@@ -14,6 +14,7 @@ from robula.models.linear_model import log_spread
 from robula.models.priors import Prior
 from robula.models.regression import ALL_ROWS, require_independent_columns
 from robula.models.scaled_regression import Curvatures, ScaledRegression, Slopes
+from robula.models.tail_scores import log_beta_cdf
 from robula.tables.arrays import as_vector, refuse_misaligned
 
 
@@ -93,10 +94,12 @@ class StudentTModel(ScaledRegression):
         return probability, probability
 
     def log_tails(self, theta: FloatArray) -> Tails:
-        """Log of the tail probabilities, the upper one from the lower by symmetry."""
-        z = self._standardized(*self._rows(theta))
-        with np.errstate(divide="ignore"):
-            below, above = np.log(stdtr(self.degrees_of_freedom, z)), np.log(stdtr(self.degrees_of_freedom, -z))
+        """Log of the tail probabilities, from P(|T| > z) = P(Beta(df / 2, 1 / 2) <= df / (df + z^2))."""
+        df, z = self.degrees_of_freedom, self._standardized(*self._rows(theta))
+        logit = np.log(df) - 2.0 * np.log(np.maximum(np.abs(z), 1e-150))
+        near = log_beta_cdf(np.full_like(z, 0.5 * df), np.full_like(z, 0.5), logit) - math.log(2.0)
+        rest = np.log1p(-np.exp(near))
+        below, above = np.where(z < 0, near, rest), np.where(z < 0, rest, near)
         return Tails(below, below, above, above)
 
     def responses(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> FloatArray:
