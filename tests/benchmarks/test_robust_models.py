@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.robust_models import CASES, Line, measure, problems, table
 
 import robula
-from benchmarks.robust_models import CASES, Line, measure, problems, table
 
 
 @pytest.mark.parametrize(
