@@ -53,7 +53,7 @@ class GammaOnPositiveResponses(RobustGammaRegressor):
     [
         RobustBayesianRegressor(**SHORT),
         RobustBayesianClassifier(**SHORT),
-        RobustStudentTRegressor(**SHORT),
+        RobustStudentTRegressor(contamination=0.0, **SHORT),
         # Rounded normal numbers are not spread like counts, and a rule that knows the law distrusts them.
         PoissonOnRoundedResponses(contamination=0.0, **SHORT),
         NegativeBinomialOnRoundedResponses(contamination=0.0, **SHORT),
