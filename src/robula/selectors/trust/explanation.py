@@ -10,8 +10,10 @@ import numpy as np
 from scipy.special import expit
 
 from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
 
@@ -154,6 +156,10 @@ class Explanation:
                 self._maximise(step, shares)
         self.evidence = self._evidence()
         return self
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta with the doubt about rows in it."""
+        return louis_covariance(model, self.weights, self.theta)
 
     def ask_without_limit(self, steps: int) -> None:
         """Where the budget was spent whole, look what would be called bad without one: ``wanted``.

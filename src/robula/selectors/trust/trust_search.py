@@ -19,6 +19,7 @@ from robula.selectors.trust.beginnings import (
 )
 from robula.selectors.trust.explanation import Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.row_doubt import Explained
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
@@ -32,11 +33,9 @@ _TOO_MANY = "more bad rows than allowed"
 _SAME = 0.3
 
 
-class Fitted(Protocol):
+class Fitted(Explained, Protocol):
     """What every fitted explanation has, whatever its rows are."""
 
-    theta: FloatArray
-    weights: FloatArray
     evidence: float
     wanted: float
 
