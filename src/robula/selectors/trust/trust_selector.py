@@ -110,16 +110,17 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
         weights = np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
     law = law_findings(verdict)
+    removed = float((1.0 - weights).sum())
     misfit = None
     if verdict.beyond_budget:
+        kept = f"only the {removed:.0f} that stand out are called bad" if removed > 0.5 else "none of them is called bad"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than contamination={contamination:g} allows, so none of them is "
-            f"called bad and all are kept: the model does not fit these data.{off} Look at the residuals, change the "
-            "model, or declare a larger contamination."
+            f"more rows disagree with the model than contamination={contamination:g} allows, so {kept} and the others "
+            f"are kept: the model does not fit these data.{off} Look at the residuals, change the model, or declare a "
+            "larger contamination."
         )
         warn(misfit, MisfitWarning)
-    removed = float((1.0 - weights).sum())
     beyond = max(0, round(removed - contamination * model.n_rows))
     if beyond:
         warn(
