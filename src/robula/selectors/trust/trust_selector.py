@@ -113,7 +113,8 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
     removed = float((1.0 - weights).sum())
     misfit = None
     if verdict.beyond_budget:
-        kept = f"only the {removed:.0f} that stand out are called bad" if removed > 0.5 else "none of them is called bad"
+        few = f"only the {removed:.0f} that stand out are called bad"
+        kept = few if removed > 0.5 else "none of them is called bad"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
             f"more rows disagree with the model than contamination={contamination:g} allows, so {kept} and the others "
