@@ -36,8 +36,8 @@ def test_rows_count_as_at_most_what_a_near_law_is_good_for(n, noise, counted):
 def test_a_free_law_costs_its_volume_and_a_price():
     rows = scored_rows()
     theta = plain_mode(rows)
-    declared = Explanation(rows, theta, 0.1, gross=False, free=False).fit(1)
-    free = Explanation(rows, theta, 0.1, gross=False, free=True)
+    declared = Explanation(rows, theta, 0.1, gross=False, freedom=0).fit(1)
+    free = Explanation(rows, theta, 0.1, gross=False, freedom=2)
     free.law.parameters[:] = 0.0
     free.fit(1)
     slopes = free.law.scored(free.scores.lower, free.scores.upper, free.scores.interval)[1]
@@ -49,7 +49,7 @@ def test_a_free_law_costs_its_volume_and_a_price():
 
 def test_a_population_costs_its_numbers_and_a_price():
     rows = scored_rows(shift=6.0, share=0.1)
-    explanation = Explanation(rows, plain_mode(rows), 0.2, free=False).with_population(np.arange(300) < 30.0).fit(15)
+    explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0).fit(15)
     counted = rows.coarsening
     size = np.log1p(counted * explanation.members.sum())
     needed = constants.DECISIVE * rows.maturity
@@ -62,7 +62,7 @@ def test_a_population_costs_its_numbers_and_a_price():
 def test_without_a_limit_as_many_rows_are_wanted_as_are_bad():
     # Three rows in ten are off by four noise widths, and the limit is one in ten: it is spent, and more are wanted.
     rows = scored_rows(400, shift=4.0, share=0.3)
-    explanation = Explanation(rows, plain_mode(rows), 0.1, free=False).with_population(0.9 * (np.arange(400) < 120))
+    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0).with_population(0.9 * (np.arange(400) < 120))
     explanation.fit(25)
     removed = 1.0 - explanation.weights.mean()
     explanation.ask_without_limit(12)
@@ -73,7 +73,7 @@ def test_without_a_limit_as_many_rows_are_wanted_as_are_bad():
 
 def test_rows_within_the_limit_are_not_asked_about():
     rows = scored_rows(400, shift=9.0, share=0.1)
-    enough = Explanation(rows, plain_mode(rows), 0.2, free=False).with_population(0.9 * (np.arange(400) < 40)).fit(25)
+    enough = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(0.9 * (np.arange(400) < 40)).fit(25)
     before = enough.wanted
     enough.ask_without_limit(12)
     assert enough.wanted == before == pytest.approx(0.1, abs=0.02)
@@ -81,7 +81,7 @@ def test_rows_within_the_limit_are_not_asked_about():
 
 def test_a_row_does_not_predict_itself():
     rows = scored_rows(60)
-    explanation = Explanation(rows, plain_mode(rows), 0.2, free=False)
+    explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0)
     members = np.where(np.arange(60) < 30, 1.0, 0.0)
     population = BadPopulation(rows, explanation.scores, members)
     design = np.column_stack([np.ones(60), rows.space.whitened])
