@@ -30,6 +30,7 @@ _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
 _NAMED, _LABELLED = 3, 5
+_MOST_WORK, _FEWEST_DRAWS = 2e10, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,17 +205,20 @@ def influence(
         raise InputError("influence needs the model, and the posterior that robula.sample drew from it, in this order.")
     posterior.require_model(model, "influence")
     draws = posterior.flat_draws
+    # Of very large data some of the draws are used: the work is rows times parameters times draws.
+    budget = max(_FEWEST_DRAWS, int(_MOST_WORK / (model.n_rows * model.dim)))
+    draws = draws[:: max(1, len(draws) // budget)]
     if len(draws) <= model.dim + 1:
         raise InputError(f"{len(draws)} draws are too few to tell covariances of {model.dim} parameters; draw more.")
     names, value = _quantities(posterior, f)
     values = value(draws)
     with threads_for(model.n_rows * model.dim):
-        mean_theta = posterior.mean
+        mean_theta = draws.mean(axis=0)
         centred, deviations = draws - mean_theta, values - values.mean(axis=0)
         parameters, others, average = _covariances(model, draws, centred, deviations if f is not None else None)
         weights = _effective_weights(posterior)
         slopes = parameters if others is None else others
-        covariance = posterior.covariance
+        covariance = centred.T @ centred / (len(draws) - 1.0)
         gradients = np.asarray(np.linalg.lstsq(covariance, parameters.T, rcond=None)[0].T, dtype=np.float64)
         directions = (
             np.eye(model.dim)
