@@ -96,6 +96,8 @@ class RobustBayesianGLM(BaseEstimator):
         with threads_for(X.size):
             coordinates = self._coordinates(X, y)
             sampled = self._standardized(X, y, coordinates, options)
+            # Warnings of the run name columns, not their numbers.
+            sampled.parameter_names = self._names(X.shape[1], sampled)
             self.model_ = self._model(
                 X,
                 y,
@@ -116,7 +118,7 @@ class RobustBayesianGLM(BaseEstimator):
             )
             if posterior.settings.get("interrupted"):
                 raise KeyboardInterrupt  # half a fit is no fit
-        self.model_.parameter_names = self._names(X.shape[1], sampled)
+        self.model_.parameter_names = sampled.parameter_names
         draws = coordinates.draws_to_user(posterior.draws)
         # Step sizes and curvatures of the run are in standardised columns; beside this model they would mislead.
         settings = {name: value for name, value in posterior.settings.items() if name not in _OF_THE_RUN}
