@@ -120,6 +120,15 @@ class GeneralizedLinearModel(ModelWithLaw):
         part._set_response(self.y[rows])
         return part
 
+    def with_rows(self, X: FloatArray, y: FloatArray) -> Self:
+        """Return the same model of other rows: features (m, p), or a whole design (m, d), and responses (m,)."""
+        other = copy(self)
+        columns = self._design.columns
+        other._design = Design(X, self._design.intercept and X.shape[1] < columns, min_rows=1)
+        other.n_rows = len(X)
+        other._set_response(y)
+        return other
+
     def with_response(self, response: FloatArray) -> Self:
         """Return the same model with other responses (n,)."""
         other = copy(self)
