@@ -18,7 +18,7 @@ from robula.models.law import ModelWithLaw
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model, weighted_sum
 from robula.models.priors import Prior
-from robula.tables.row_source import Block, RowSource, Sums, source_of
+from robula.tables.row_source import Block, Sums, source_of
 
 #: Rows that are read into memory: to search for bad rows in, and to check the data as any model does.
 SAMPLE_ROWS = 50_000
@@ -110,7 +110,7 @@ class LargeModel:
     def map(self, function: Callable[[ModelWithLaw], Result]) -> Iterator[Result]:
         """One pass: what a function returns for the model of each block, in the order of the rows."""
         results = self.source.map(partial(_of_block, self._empty, function, None))
-        return (cast(Result, result) for result in results if result is not None)
+        return (result for result in results if result is not None)
 
     def newton_sums(self, theta: FloatArray, weigher: Weigher) -> tuple[float, float, FloatArray, FloatArray]:
         """One pass: sum of weights, log-likelihood, gradient (d,) and curvature (d, d) of the weighted rows."""
@@ -219,7 +219,7 @@ def mode_by_passes(
             continue
         theta, best = tried, value
         precision = curvature + model.prior.precision(theta)
-        step = np.linalg.solve(precision, gradient + model.prior.gradient(theta))
+        step = np.asarray(np.linalg.solve(precision, gradient + model.prior.gradient(theta)), dtype=np.float64)
         if float(step @ precision @ step) < 1e-6:
             break
     return theta + step, precision, total

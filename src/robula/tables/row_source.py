@@ -289,30 +289,24 @@ class DaskSource(RowSource):
 
     def __init__(self, X: Any, y: Any = None) -> None:
         super().__init__()
-        import_extra("dask", "dask", "rows in Dask")
+        self._dask: Any = import_extra("dask", "dask", "rows in Dask")
         self._tasks = _dask_blocks(X, y)
         self.names = column_names(X)
 
     def _map(self, function: Callable[[Block], Result], firsts: Sequence[int]) -> Iterator[Result]:
-        import dask
-
-        return iter(dask.compute(*self._lazily(function, firsts)))  # type: ignore[attr-defined]
+        return iter(self._dask.compute(*self._lazily(function, firsts)))
 
     def _lazily(self, function: Callable[[Block], Result], firsts: Sequence[int]) -> list[Any]:
-        import dask
-
-        call = dask.delayed(_call, pure=False)  # type: ignore[attr-defined]
+        call = self._dask.delayed(_call, pure=False)
         starts = firsts or [0] * len(self._tasks)
         return [call(function, X, y, first) for (X, y), first in zip(self._tasks, starts, strict=True)]
 
     def _sum(self, function: Callable[[Block], Sums], firsts: Sequence[int]) -> Sums:
-        import dask
-
         # A tree of fixed shape: the same bits whichever worker does what, and little for the client to receive.
-        level, plus = self._lazily(function, firsts), dask.delayed(add, pure=False)  # type: ignore[attr-defined]
+        level, plus = self._lazily(function, firsts), self._dask.delayed(add, pure=False)
         while len(level) > 1:
             level = [plus(level[first : first + _BRANCHES]) for first in range(0, len(level), _BRANCHES)]
-        total: Sums = dask.compute(level[0])[0]  # type: ignore[attr-defined]
+        total: Sums = self._dask.compute(level[0])[0]
         return total
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import check_contamination, warn
 from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
@@ -191,6 +192,7 @@ class PreparedTrust(Selector):
         return repr(self.made_by)
 
 
+@few_threads_for_small_data
 def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
     """Which rows to trust, and what is off in the declared law, without sampling.
 
