@@ -189,7 +189,7 @@ class Explanation:
             self.law.trends, self.law.bends = self._law_covariates()
         for index, population in enumerate(self.populations):
             population.improve_gate(self.members[:, index], shares[:, index])
-        self.theta = self.rows.mode(self.weights, self.theta)
+        self.theta = self.rows.mode(self.weights, self.theta, 1)
 
     @property
     def log_prior(self) -> float:

@@ -23,8 +23,8 @@ from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
 # Steps of a first look, of a second one for the best few, and until settled.
-_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
-_SECOND_LOOKS, _SETTLED = 6, 2
+_LOOK, _SECOND_LOOK, _SETTLE = 2, 6, 40
+_SECOND_LOOKS, _SETTLED = 5, 2
 # Two parameters are the same beginning if nine rows in ten are predicted alike, within this many noise widths.
 _SAME = 0.3
 
@@ -98,7 +98,8 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     thetas = beginning_parameters(rows, budget)
     plain = thetas[0]
-    gross = best([Explanation(rows, theta, budget, free=free).fit(25) for theta in thetas for free in (True, False)])
+    looked = [Explanation(rows, theta, budget, free=free) for theta in thetas for free in (True, False)]
+    gross = _winner([explanation.fit(_LOOK) for explanation in looked])
     nothing = [Explanation(rows, plain, budget, gross=False, free=free).fit(_SETTLE) for free in (True, False)]
     if gross.free:
         law = gross.law
