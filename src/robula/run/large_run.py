@@ -20,8 +20,8 @@ from robula.result.posterior import Posterior
 from robula.selectors import resolve_selector
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
-from robula.selectors.trust.streamed_trust import StreamedTrust, trust_by_passes
-from robula.selectors.trust.trust_selector import TrustSelector
+from robula.selectors.trust.streamed_trust import trust_by_passes
+from robula.selectors.trust.trust_selector import Trust, TrustSelector
 from robula.target.robust_target import QuadraticModel
 
 # Draws at which the normal approximation is compared with the posterior itself, in one pass.
@@ -65,16 +65,15 @@ def sample_large(
     asked = resolve_selector(selector)
     if not isinstance(asked, TrustSelector | SampleMean):
         raise InputError(f'{asked!r} cannot be applied in blocks; allowed are selector="trust" and "mean".')
-    found: StreamedTrust | None = None
+    found: Trust | None = None
     weigher: Weigher = None
     if isinstance(asked, TrustSelector) and contamination > 0.0:
-        found = trust_by_passes(model, contamination)
-        weigher = found.weigher
+        weigher, found = trust_by_passes(model, contamination)
     begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
     target = _target(model, weigher, begin if found is None else found.theta)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     kept, record, stats = _draw(target, rngs, draws)
-    weights = model.weights(weigher)
+    weights = np.ones(model.n_rows) if found is None else found.weights
     shape = (chains, draws)
     share = float(weights.mean())
     return Posterior(
@@ -93,7 +92,7 @@ def sample_large(
             if found is None
             else {"share": found.share, "standard_error": found.standard_error},
             "selector": repr(asked),
-            "rows_found": {} if found is None else found.record,
+            "rows_found": {} if found is None else found.record(),
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,

@@ -1,25 +1,125 @@
-"""The trust rule on rows that are read in blocks."""
+"""The trust rule on rows that are read in blocks: explanations found on a sample, theta and weights from all rows.
+
+What the bad rows and the law look like is taken from the rows in memory (50 000); where the posterior is, how many rows
+are bad and every row's weight come from passes over all rows, each of them a step of Newton's method.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
 
 from robula._types import FloatArray
-from robula.models.large_model import LargeModel, Weigher
+from robula.models.large_model import LargeModel
+from robula.models.law import ModelWithLaw
+from robula.selectors.trust.streamed_rules import Rule, rule_of
+from robula.selectors.trust.trust_selector import Trust, conclude, weigh
+from robula.tables.row_source import Sums
+
+# An explanation less probable than this is left out.
+_NEGLIGIBLE = 1e-3
+_PASSES = 10
+# Squared length of the last step, in posterior widths.
+_ARRIVED = 1e-4
+# Longest step of the log odds of being bad.
+_LONGEST = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedTrust:
-    """What was found."""
+class Weighing:
+    """Row weights of a block: the probability of being clean, averaged over explanations.
 
-    weigher: Weigher
-    theta: FloatArray
-    share: float
-    standard_error: float
-    record: dict[str, Any]
+    Parameters
+    ----------
+    rules : sequence of Rule
+    chances : sequence of float
+        Probabilities of the explanations.
+    theta : ndarray, shape (d,)
+    """
+
+    def __init__(self, rules: Sequence[Rule], chances: Sequence[float], theta: FloatArray) -> None:
+        self.rules, self.chances, self.theta = tuple(rules), tuple(chances), theta
+
+    def __call__(self, model: ModelWithLaw) -> FloatArray:
+        """Weights (b,)."""
+        judged = (chance * expit(-rule.judge(model, self.theta).log_odds) for rule, chance in self._each())
+        return sum(judged, np.zeros(model.n_rows))
+
+    def _each(self) -> Iterator[tuple[Rule, float]]:
+        return zip(self.rules, self.chances, strict=True)
+
+    def moved(self, step: FloatArray) -> Weighing:
+        """Return the weighing after a step of theta and of the rules' own parameters, one after the other."""
+        dim = len(self.theta)
+        sizes = np.cumsum([dim, *(len(rule.gate) for rule in self.rules)])
+        steps = np.split(step, sizes[:-1])
+        rules = [rule.moved(own) for rule, own in zip(self.rules, steps[1:], strict=True)]
+        return Weighing(rules, self.chances, self.theta + steps[0])
+
+    def sums(self, model: ModelWithLaw) -> Sums:
+        """Equations (d + k,) that all parameters solve, minus their derivatives (d + k, d + k), and the curvature.
+
+        sum_i w_i g_i for theta, and for a rule's own parameters sum_i c_i (P(bad | row) - P(bad)).
+        """
+        gradients = model.gradients(self.theta)
+        dim = len(self.theta)
+        size = dim + sum(len(rule.gate) for rule in self.rules)
+        equations, slopes, weights = np.zeros(size), np.zeros((size, size)), np.zeros(model.n_rows)
+        first = dim
+        for rule, chance in self._each():
+            odds, prior_odds, columns, slope = rule.judge(model, self.theta)
+            doubt, expected = expit(odds), expit(prior_odds)
+            weights += chance * (1.0 - doubt)
+            change = doubt * (1.0 - doubt)
+            following = gradients * (change * slope)[:, None]
+            slopes[:dim, :dim] -= chance * gradients.T @ following
+            own = slice(first, first + columns.shape[1])
+            equations[own] = columns.T @ (doubt - expected)
+            slopes[:dim, own] = chance * (gradients.T * change) @ columns
+            slopes[own, :dim] = columns.T @ following
+            slopes[own, own] = (columns.T * (expected * (1.0 - expected) - change)) @ columns
+            first += len(rule.gate)
+        curvature = model.curvature(self.theta, weights)
+        equations[:dim] = weights @ gradients
+        slopes[:dim, :dim] += curvature
+        return equations, slopes, curvature
+
+
+class StreamedTrust(NamedTuple):
+    """What was found: weights of any block, the mode (d,) under them, and what :class:`Trust` says of all rows."""
+
+    weigher: Weighing
+    found: Trust
 
 
 def trust_by_passes(model: LargeModel, budget: float) -> StreamedTrust:
-    """Find weights."""
-    raise NotImplementedError
+    """Weigh the explanations on the rows in memory, then find theta and the weights of all rows."""
+    verdict = weigh(model.sample, budget)
+    names = [name for name, chance in verdict.probabilities.items() if chance > _NEGLIGIBLE]
+    chances = np.array([verdict.probabilities[name] for name in names])
+    rules = [rule_of(verdict.explanations[name], model.sample) for name in names]
+    weighing = _settled(model, Weighing(rules, (chances / chances.sum()).tolist(), verdict.theta))
+    return StreamedTrust(weighing, conclude(verdict, model.weights(weighing), weighing.theta, budget))
+
+
+def _settled(model: LargeModel, weighing: Weighing) -> Weighing:
+    """Newton's method on the equations of theta and of the shares of bad rows, a pass a step."""
+    dim, prior = model.dim, model.prior
+    for _ in range(_PASSES):
+        equations, slopes, curvature = model.sum(weighing.sums)
+        precision = np.concatenate([rule.precision for rule in weighing.rules])
+        gates = np.concatenate([rule.gate for rule in weighing.rules])
+        equations[:dim] += prior.gradient(weighing.theta)
+        equations[dim:] -= precision * gates
+        slopes[:dim, :dim] += prior.precision(weighing.theta)
+        # A parameter that nothing decides stays where it is.
+        slopes[dim:, dim:] += np.diag(precision + 1e-9 * model.n_rows)
+        step = np.linalg.solve(slopes, equations)
+        own = step[dim:]
+        step *= min(1.0, _LONGEST / max(float(np.abs(own).max(initial=0.0)), 1e-300))
+        weighing = weighing.moved(step)
+        if float(step[:dim] @ (curvature @ step[:dim])) < _ARRIVED:
+            break
+    return weighing

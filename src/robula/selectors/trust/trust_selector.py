@@ -92,20 +92,37 @@ class Trust:
     misfit: str | None
     beyond_budget: int
 
+    def record(self) -> dict[str, Any]:
+        """Explanations with their probabilities, what is off in the law, and why the model does not fit, as JSON."""
+        return {
+            "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
+            "law": list(self.law),
+            "misfit": self.misfit,
+            "beyond_budget": self.beyond_budget,
+        }
+
 
 def judge(model: ModelWithLaw, contamination: float) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    verdict = weigh(model, contamination)
+    weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
+    return conclude(verdict, weights, weighted_mode(model, weights, verdict.theta), contamination)
+
+
+def weigh(model: ModelWithLaw, contamination: float) -> Verdict:
+    """Compare the explanations of a model's rows, or refuse rows without noise."""
     try:
-        verdict = weigh_explanations(model, contamination)
+        return weigh_explanations(model, contamination)
     except np.linalg.LinAlgError:
         raise InputError(
             "the rows cannot be weighed: the model fits most of them exactly, so their noise cannot be told. Pass "
             "noise_scale= as a number, or use contamination=0."
         ) from None
-    weights = verdict.weights
-    if weights.sum() < 1.0:
-        weights = np.ones(model.n_rows)
-    theta = weighted_mode(model, weights, verdict.theta)
+
+
+def conclude(verdict: Verdict, weights: FloatArray, theta: FloatArray, contamination: float) -> Trust:
+    """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some."""
+    rows = len(weights)
     law = law_findings(verdict)
     misfit = None
     if verdict.beyond_budget:
@@ -117,26 +134,25 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
         )
         warn(misfit, MisfitWarning)
     removed = float((1.0 - weights).sum())
-    beyond = max(0, round(removed - contamination * model.n_rows))
+    beyond = max(0, round(removed - contamination * rows))
     if beyond:
         warn(
             f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
             "they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    return Trust(
-        weights, theta, removed / model.n_rows, _standard_error(verdict), verdict.probabilities, law, misfit, beyond
-    )
+    error = _standard_error(verdict, weights)
+    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, misfit, beyond)
 
 
-def _standard_error(verdict: Verdict) -> float:
+def _standard_error(verdict: Verdict, weights: FloatArray) -> float:
     """Of the share of bad rows: which rows, which explanation, and that a share of n rows was drawn."""
     names = list(verdict.probabilities)
     shares = np.array([1.0 - float(verdict.explanations[name].weights.mean()) for name in names])
     chances = np.array([verdict.probabilities[name] for name in names])
-    n = len(verdict.weights)
+    n = len(weights)
     share = float(chances @ shares)
-    which_rows = float((verdict.weights * (1.0 - verdict.weights)).sum()) / n**2
+    which_rows = float((weights * (1.0 - weights)).sum()) / n**2
     which_explanation = float(chances @ (shares - share) ** 2)
     return float(np.sqrt(which_rows + which_explanation + share * (1.0 - share) / n + 1.0 / n**2))
 
@@ -175,13 +191,7 @@ class PreparedTrust(Selector):
     @property
     def record(self) -> dict[str, Any]:
         """Explanations with their probabilities, what is off in the law, and why the model does not fit."""
-        found = self.found
-        return {
-            "explanations": {name: round(chance, 6) for name, chance in found.explanations.items()},
-            "law": list(found.law),
-            "misfit": found.misfit,
-            "beyond_budget": found.beyond_budget,
-        }
+        return self.found.record()
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the one selection; the model must be the one it was prepared for."""
