@@ -17,6 +17,7 @@ from robula.models.model import weighted_sum
 from robula.models.posterior_mode import inverse_factor, weighted_mode, weighted_precision
 from robula.models.priors import FlatPrior, NormalPrior
 from robula.result.posterior import Posterior
+from robula.run.collector import widened
 from robula.selectors import resolve_selector
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
@@ -73,6 +74,7 @@ def sample_large(
     target = _target(model, weigher, begin if found is None else found.theta)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     kept, record, stats = _draw(target, rngs, draws)
+    kept, doubt = widened(kept, target.mode, None if found is None else found.widening)
     weights = np.ones(model.n_rows) if found is None else found.weights
     shape = (chains, draws)
     share = float(weights.mean())
@@ -93,6 +95,7 @@ def sample_large(
             else {"share": found.share, "standard_error": found.standard_error},
             "selector": repr(asked),
             "rows_found": {} if found is None else found.record(),
+            "row_doubt": doubt,
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,

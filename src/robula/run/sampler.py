@@ -22,7 +22,7 @@ from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
 from robula.run.checkpoint import Checkpoints, seconds_of
-from robula.run.collector import Collector, collect
+from robula.run.collector import Collector, collect, widened
 from robula.run.description import describe
 from robula.run.driver import iterate, track
 from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
@@ -234,12 +234,13 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
     collected = collect(shown, target, collector, parts.default_step_size, write)
+    kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     warn_if_unconverged(collected.draws, model.parameter_names)
     last_step = float(collected.stats["step_size"][:, -1].mean())
     acceptance = collected.stats.get("acceptance")
     return Posterior(
-        draws=collected.draws,
+        draws=kept,
         row_weights=collected.row_weights,
         parameter_names=model.parameter_names,
         stats=collected.stats,
@@ -254,6 +255,7 @@ def sample(
             "selector": repr(parts.selector),
             "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
+            "row_doubt": doubt,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
             "step_size": last_step,
@@ -281,7 +283,7 @@ def sample(
             "setup": setup.to_dict(),
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
-        variables=model.variables(collected.draws),
+        variables=model.variables(kept),
         half_row_weights=collected.half_row_weights,
     )
 

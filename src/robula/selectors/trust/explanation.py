@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from scipy.special import expit
 
 from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
 
@@ -153,6 +156,23 @@ class Explanation:
                 self._maximise(step, shares)
         self.evidence = self._evidence()
         return self
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta with the doubt about rows in it."""
+        return louis_covariance(model, self.weights, self.theta)
+
+    def ask_without_limit(self, steps: int) -> None:
+        """Where the budget was spent whole, look what would be called bad without one: ``wanted``.
+
+        Bad rows are as many as they are, but a law that is off can use any number of rows. A declared noise scale is
+        taken at its word: what disagrees with it is bad.
+        """
+        if self.rows.declared or self.wanted < self.budget:
+            return
+        free = copy(self)
+        free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
+        free.budget = constants.MOST_BAD
+        self.wanted = max(self.wanted, free.fit(steps).wanted)
 
     def _expect(self) -> FloatArray:
         """Probabilities of the rows; returns the shares (n, k) that the gates expect in each population."""

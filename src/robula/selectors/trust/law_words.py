@@ -16,6 +16,9 @@ _LIKELY = 0.05
 def law_findings(verdict: Verdict) -> tuple[str, ...]:
     """Deviations of the clean rows' law in the likeliest explanation with a law of its own."""
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
+    if verdict.beyond_budget:
+        # What was not followed made bad rows of what may be the law: look at the law without any.
+        likely.append("nothing is wrong")
     fits = [verdict.explanations[name] for name in likely]
     laws = [fit for fit in fits if isinstance(fit, Explanation) and fit.free]
     if not laws:

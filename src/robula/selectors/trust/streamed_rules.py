@@ -20,7 +20,7 @@ from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace
-from robula.selectors.trust.label_flips import FlipExplanation
+from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
@@ -96,7 +96,7 @@ class Rule(ABC):
 
 def rule_of(fit: Any, sample: ModelWithLaw) -> Rule:
     """Return the rule of an explanation that was fitted to the rows of ``sample``."""
-    if isinstance(fit, FlipExplanation):
+    if isinstance(fit, FlipExplanation | FlipsAtAnyRate):
         return FlipRule(fit, sample)
     if isinstance(fit, CloudExplanation) and fit._bad:
         return CloudRule(fit, sample)
@@ -134,8 +134,8 @@ class GateScales:
 class FlipRule(Rule):
     """Labels flipped at one rate, or at one that depends on the row."""
 
-    def __init__(self, fit: FlipExplanation, sample: ModelWithLaw) -> None:
-        self._theta, self.gate = fit.theta, fit._gate
+    def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw) -> None:
+        self._theta, self.gate = fit.theta, fit.gate
         self.precision = np.array([1e-4, *(deviation**-2.0 for deviation in constants.GATE_SLOPES)])[: len(self.gate)]
         self._map = FeatureMap(sample.covariates) if len(self.gate) > 1 else None
         if self._map is not None:

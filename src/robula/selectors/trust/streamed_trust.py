@@ -15,6 +15,7 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
+from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to
 from robula.selectors.trust.streamed_rules import Rule, rule_of
 from robula.selectors.trust.trust_selector import Trust, conclude, weigh
 from robula.tables.row_source import Sums
@@ -59,14 +60,15 @@ class Weighing:
         return Weighing(rules, self.chances, self.theta + steps[0])
 
     def sums(self, model: ModelWithLaw) -> Sums:
-        """Equations (d + k,) that all parameters solve, minus their derivatives (d + k, d + k), and the curvature.
+        """Equations (d + k,) that all parameters solve, minus their derivatives (d + k, d + k), and what they vary by.
 
-        sum_i w_i g_i for theta, and for a rule's own parameters sum_i c_i (P(bad | row) - P(bad)).
+        sum_i w_i g_i for theta, and for a rule's own parameters sum_i c_i (P(bad | row) - P(bad)). Then the sum of
+        their squares over the rows (d + k, d + k), and the curvature (d, d) of the weighted rows.
         """
         gradients = model.gradients(self.theta)
         dim = len(self.theta)
         size = dim + sum(len(rule.gate) for rule in self.rules)
-        equations, slopes, weights = np.zeros(size), np.zeros((size, size)), np.zeros(model.n_rows)
+        scores, slopes, weights = np.zeros((model.n_rows, size)), np.zeros((size, size)), np.zeros(model.n_rows)
         first = dim
         for rule, chance in self._each():
             odds, prior_odds, columns, slope = rule.judge(model, self.theta)
@@ -76,15 +78,15 @@ class Weighing:
             following = gradients * (change * slope)[:, None]
             slopes[:dim, :dim] -= chance * gradients.T @ following
             own = slice(first, first + columns.shape[1])
-            equations[own] = columns.T @ (doubt - expected)
+            scores[:, own] = columns * (doubt - expected)[:, None]
             slopes[:dim, own] = chance * (gradients.T * change) @ columns
             slopes[own, :dim] = columns.T @ following
             slopes[own, own] = (columns.T * (expected * (1.0 - expected) - change)) @ columns
             first += len(rule.gate)
         curvature = model.curvature(self.theta, weights)
-        equations[:dim] = weights @ gradients
+        scores[:, :dim] = gradients * weights[:, None]
         slopes[:dim, :dim] += curvature
-        return equations, slopes, curvature
+        return scores.sum(axis=0), slopes, scores.T @ scores, curvature
 
 
 class StreamedTrust(NamedTuple):
@@ -100,26 +102,40 @@ def trust_by_passes(model: LargeModel, budget: float) -> StreamedTrust:
     names = [name for name, chance in verdict.probabilities.items() if chance > _NEGLIGIBLE]
     chances = np.array([verdict.probabilities[name] for name in names])
     rules = [rule_of(verdict.explanations[name], model.sample) for name in names]
-    weighing = _settled(model, Weighing(rules, (chances / chances.sum()).tolist(), verdict.theta))
-    return StreamedTrust(weighing, conclude(verdict, model.weights(weighing), weighing.theta, budget))
+    start = Weighing(rules, (chances / chances.sum()).tolist(), verdict.theta)
+    weighing, covariance, precision = _settled(model, start)
+    covariance = covariance + between_explanations(verdict.explanations, verdict.probabilities)
+    weights = model.weights(weighing)
+    wider = None if (weights > 1.0 - SURE).all() else widening_to(covariance, precision)
+    return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, budget, wider))
 
 
-def _settled(model: LargeModel, weighing: Weighing) -> Weighing:
-    """Newton's method on the equations of theta and of the shares of bad rows, a pass a step."""
+def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:
+    """Newton's method on the equations of theta and of the shares of bad rows, a pass a step.
+
+    Returns the weighing where they are solved, the covariance (d, d) of theta with the doubt about rows in it, and the
+    precision (d, d) of the weighted rows without.
+    """
     dim, prior = model.dim, model.prior
     for _ in range(_PASSES):
-        equations, slopes, curvature = model.sum(weighing.sums)
-        precision = np.concatenate([rule.precision for rule in weighing.rules])
+        equations, slopes, spread, curvature = model.sum(weighing.sums)
+        precision = curvature + prior.precision(weighing.theta)
+        of_gates = np.concatenate([rule.precision for rule in weighing.rules])
         gates = np.concatenate([rule.gate for rule in weighing.rules])
         equations[:dim] += prior.gradient(weighing.theta)
-        equations[dim:] -= precision * gates
+        equations[dim:] -= of_gates * gates
         slopes[:dim, :dim] += prior.precision(weighing.theta)
         # A parameter that nothing decides stays where it is.
-        slopes[dim:, dim:] += np.diag(precision + 1e-9 * model.n_rows)
+        slopes[dim:, dim:] += np.diag(of_gates + 1e-9 * model.n_rows)
         step = np.linalg.solve(slopes, equations)
-        own = step[dim:]
-        step *= min(1.0, _LONGEST / max(float(np.abs(own).max(initial=0.0)), 1e-300))
+        step *= min(1.0, _LONGEST / max(float(np.abs(step[dim:]).max(initial=0.0)), 1e-300))
         weighing = weighing.moved(step)
-        if float(step[:dim] @ (curvature @ step[:dim])) < _ARRIVED:
+        if float(step[:dim] @ precision @ step[:dim]) < _ARRIVED:
             break
-    return weighing
+    inverse = np.linalg.inv(slopes)
+    if model.sample.response_kind == "label":
+        # The equations of flipped labels are not the slopes of a likelihood [huber1967].
+        spread[:dim, :dim] += prior.precision(weighing.theta)
+        inverse = inverse @ spread @ inverse.T
+    covariance = 0.5 * (inverse + inverse.T)[:dim, :dim]
+    return weighing, covariance, precision
