@@ -8,7 +8,7 @@ from robula import datasets, exceptions, kernels, metrics, models, selectors, si
 from robula._version import __version__
 from robula.diagnosis import certificate, contamination_path, diagnose, step_bias
 from robula.integrations import from_jax, from_numpyro, from_pymc
-from robula.models import LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
+from robula.models import LargeModel, LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
 from robula.reporting.report_page import report
 from robula.result import Posterior, load
 from robula.run.repeat import resume
@@ -20,6 +20,7 @@ from robula.selectors.trust import trust
 
 __all__ = [
     "GeometricMedian",
+    "LargeModel",
     "LinearModel",
     "LogisticModel",
     "MeanModel",

@@ -2,6 +2,7 @@
 
 from robula._members import named_members
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
 from robula.models.logistic_model import LogisticModel
@@ -14,6 +15,7 @@ __all__ = [
     "MODELS",
     "FlatPrior",
     "GaussianPosterior",
+    "LargeModel",
     "LinearModel",
     "LogisticModel",
     "MeanModel",

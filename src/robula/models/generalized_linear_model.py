@@ -58,6 +58,11 @@ class GeneralizedLinearModel(ModelWithLaw):
         return self._design.matrix
 
     @property
+    def rows_as_given(self) -> np.ndarray:
+        """The features without the intercept column, shape (n, p); a memory map as it is."""
+        return self._design.as_given
+
+    @property
     def covariates(self) -> FloatArray:
         """The design matrix, shape (n, d)."""
         return self.design

@@ -18,7 +18,7 @@ from robula.models.law import ModelWithLaw
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model, weighted_sum
 from robula.models.priors import Prior
-from robula.tables.row_source import Block, Sums, source_of
+from robula.tables.row_source import ArraySource, Block, RowSource, Sums, source_of
 
 #: Rows that are read into memory: to search for bad rows in, and to check the data as any model does.
 SAMPLE_ROWS = 50_000
@@ -77,16 +77,39 @@ class LargeModel:
         self.classes: tuple[Any, ...] = ()
         if regression and kind.response_kind == "label":
             self.classes = _two(source.labels)
-            source = source.shaped(partial(_encoded, self.classes))
-        self.source, self.n_rows = source, source.rows
-        self.places = _places(source.rows, SAMPLE_ROWS, check_count(seed, "seed", 0))
-        rows = source.take(self.places)
+            source = source.shaped(partial(with_coded_labels, self.classes))
+        places = sample_places(source.rows, check_count(seed, "seed", 0))
+        rows = source.take(places)
         features = rows.X if source.names is None else pd.DataFrame(rows.X, columns=list(source.names))
         if regression and rows.y is None:
             raise InputError(f"{kind.__name__} needs y, one response a row.")
         make: Any = kind
-        self.sample: ModelWithLaw = make(features, *([rows.y] if regression else []), **options)
-        self._empty = self.sample.take(np.arange(2))
+        self._set(source, make(features, *([rows.y] if regression else []), **options), places)
+
+    @classmethod
+    def of(cls, model: GeneralizedLinearModel, seed: int = 0) -> LargeModel:
+        """Return a model, of a memory map say, as one that is fitted in passes."""
+        source = ArraySource(model.rows_as_given, model.y).look()
+        places = sample_places(source.rows, seed)
+        return cls.with_sample(source, model.take(places), places)
+
+    @classmethod
+    def with_sample(cls, source: RowSource, sample: ModelWithLaw, places: np.ndarray) -> LargeModel:
+        """Return the model of all rows of a source, from the model of those at some places."""
+        large = object.__new__(cls)
+        large.classes = ()
+        large._set(source.look(), sample, places)
+        return large
+
+    def _set(self, source: RowSource, sample: ModelWithLaw, places: np.ndarray) -> None:
+        self.source, self.n_rows = source, source.rows
+        self.sample, self.places = sample, places
+        self._empty = sample.take(np.arange(2))
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the sample is all rows, in their order: then nothing needs a pass."""
+        return len(self.places) == self.n_rows
 
     @property
     def dim(self) -> int:
@@ -149,7 +172,8 @@ def _two(labels: tuple[Any, ...]) -> tuple[Any, Any]:
     return labels[0], labels[1]
 
 
-def _encoded(classes: tuple[Any, Any], block: Block) -> Block:
+def with_coded_labels(classes: tuple[Any, ...], block: Block) -> Block:
+    """Return a block with labels of two classes as 0 and 1."""
     if block.y is None:
         raise InputError("a model of labels needs y.")
     positive = block.y == classes[1]
@@ -158,8 +182,9 @@ def _encoded(classes: tuple[Any, Any], block: Block) -> Block:
     return block._replace(y=positive.astype(np.float64))
 
 
-def _places(rows: int, wanted: int, seed: int) -> np.ndarray:
+def sample_places(rows: int, seed: int) -> np.ndarray:
     """Sorted places of a random sample without replacement; of n numbers only where n is small."""
+    wanted = SAMPLE_ROWS
     if rows <= wanted:
         return np.arange(rows)
     rng = np.random.default_rng([seed, rows])

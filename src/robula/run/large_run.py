@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from robula._types import FloatArray
+from robula._validation import check_contamination
 from robula._version import __version__
 from robula.exceptions import InputError
 from robula.models.large_model import LargeModel, Weigher, mode_by_passes
@@ -19,10 +20,9 @@ from robula.models.priors import FlatPrior, NormalPrior
 from robula.result.posterior import Posterior
 from robula.run.collector import widened
 from robula.selectors import resolve_selector
-from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
 from robula.selectors.trust.streamed_trust import trust_by_passes
-from robula.selectors.trust.trust_selector import Trust, TrustSelector
+from robula.selectors.trust.trust_selector import DEFAULT_BUDGET, Trust, TrustSelector
 from robula.target.robust_target import QuadraticModel
 
 # Draws at which the normal approximation is compared with the posterior itself, in one pass.
@@ -48,8 +48,7 @@ class _Target(NamedTuple):
 def sample_large(
     model: LargeModel,
     *,
-    contamination: float,
-    estimate: bool,
+    contamination: float | Literal["estimate"],
     selector: str | Selector,
     draws: int,
     chains: int,
@@ -64,12 +63,14 @@ def sample_large(
     """
     began = time.perf_counter()
     asked = resolve_selector(selector)
-    if not isinstance(asked, TrustSelector | SampleMean):
-        raise InputError(f'{asked!r} cannot be applied in blocks; allowed are selector="trust" and "mean".')
+    estimate = isinstance(contamination, str) and contamination == "estimate"
+    budget = check_contamination(DEFAULT_BUDGET if estimate else contamination)
+    if estimate and not isinstance(asked, TrustSelector):
+        raise InputError('contamination="estimate" needs selector="trust".')
     found: Trust | None = None
     weigher: Weigher = None
-    if isinstance(asked, TrustSelector) and contamination > 0.0:
-        weigher, found = trust_by_passes(model, contamination)
+    if isinstance(asked, TrustSelector) and budget > 0.0:
+        weigher, found = trust_by_passes(model, budget)
     begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
     target = _target(model, weigher, begin if found is None else found.theta)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
@@ -88,8 +89,8 @@ def sample_large(
             "rows": model.n_rows,
             "dim": model.dim,
             "units": "model",
-            "contamination": found.share if found is not None and estimate else contamination,
-            "contamination_budget": contamination,
+            "contamination": found.share if found is not None and estimate else budget,
+            "contamination_budget": budget,
             "contamination_estimate": None
             if found is None
             else {"share": found.share, "standard_error": found.standard_error},

@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.tables.row_source import source_of
 
 
 class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
@@ -49,7 +50,10 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
     """
 
     def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and y (n,)."""
+        """Sample the posterior of the coefficients given X (n, p) and y (n,); in passes where they are in Dask."""
+        if read_in_blocks(X):
+            self._fit_by_passes(source_of(X, y))
+            return self
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self._fit(X, np.asarray(y, dtype=np.float64))
         return self

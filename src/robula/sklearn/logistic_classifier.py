@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
+from robula.models.large_model import with_coded_labels
 from robula.result.posterior import Posterior
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.tables.row_source import source_of
 
 
 class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
@@ -57,7 +60,14 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     spread_name = "probability"
 
     def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and labels y (n,)."""
+        """Sample the posterior of the coefficients given X (n, p) and labels y (n,); in passes if they are in Dask."""
+        if read_in_blocks(X):
+            source = source_of(X, y).look()
+            if len(source.labels) != 2:
+                raise ValueError(f"two classes are needed, but y has {source.labels} and perhaps others.")
+            self.classes_ = np.array(source.labels)
+            self._fit_by_passes(source.shaped(partial(with_coded_labels, source.labels)))
+            return self
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)

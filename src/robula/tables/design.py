@@ -55,6 +55,11 @@ class Design:
         return np.concatenate([block.T for _, block in self.blocks()])
 
     @property
+    def as_given(self) -> np.ndarray:
+        """The rows without the column of ones, shape (n, p); mapped ones are not read."""
+        return self._mapped if self._mapped is not None else self.matrix[:, int(self.intercept) :]
+
+    @property
     def in_memory(self) -> bool:
         """Whether the rows are held in memory rather than in a file."""
         return self._transposed is not None

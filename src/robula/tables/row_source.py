@@ -174,12 +174,9 @@ class ArraySource(RowSource):
     def __init__(self, X: ArrayInput, y: ArrayInput = None) -> None:
         super().__init__()
         self.names = column_names(X)
-        if isinstance(X, np.memmap):
-            if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.size:
-                raise InputError(f"X is a memory map of shape {X.shape} and dtype {X.dtype}; it must hold numbers.")
-            self._X: np.ndarray = X.view(np.ndarray)
-        else:
-            self._X = as_matrix(X, "X")
+        large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf" and X.size
+        # Arrays are checked block by block when they are looked at, and mapped ones are never held.
+        self._X: np.ndarray = X.view(np.ndarray) if large else as_matrix(X, "X")
         self._y = None if y is None else _responses(y, len(self._X))
 
     def _map(self, function: Callable[[Block], Result], firsts: Sequence[int]) -> Iterator[Result]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from robula.models.mean_model import MeanModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
+from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
 from robula.sklearn import ESTIMATORS
 from robula.sklearn.coordinates import robust_coordinates
@@ -49,6 +51,7 @@ class Options:
     chains: int = 4
     seed: int = 0
     sensitivity: bool = True
+    checkpoint: Path | None = None
     sampler: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -138,11 +141,7 @@ def fit_table(
 
 
 def _fit_regression(prepared: PreparedTable, model: str, target: str, options: Options) -> TableFit:
-    estimator = ESTIMATORS[model](**options.for_estimator())
-    if options.noise_scale is not None:
-        if "noise_scale" not in estimator.get_params():
-            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
-        estimator.set_params(noise_scale=options.noise_scale)
+    estimator = make_estimator(model, options)
     y = response_of(prepared, target, model, classes=is_classifier(estimator))
     design = prepared.encoding.design(prepared.rows)
     fitted: Any = estimator.fit(design, y.to_numpy())
@@ -154,14 +153,25 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         posterior=fitted.posterior_,
         used=prepared.used,
         plain=fitted.plain(design, fitted.model_.y),
-        residuals={f"prediction error of {target}": _residuals(fitted)},
+        residuals={f"prediction error of {target}": residuals_of(fitted)},
         sensitivity=_regression_path(fitted, design, y, options) if options.sensitivity else None,
         facts=fitted.facts(),
         notes=notes,
     )
 
 
-def _residuals(fitted: Any) -> FloatArray:
+def make_estimator(model: str, options: Options) -> Any:
+    """Return the estimator of a model, as the options have it."""
+    estimator: Any = ESTIMATORS[model](**options.for_estimator())
+    if options.noise_scale is not None:
+        if "noise_scale" not in estimator.get_params():
+            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
+        estimator.set_params(noise_scale=options.noise_scale)
+    estimator._checkpoint = options.checkpoint
+    return estimator
+
+
+def residuals_of(fitted: Any) -> FloatArray:
     """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
     model, theta = fitted.model_, fitted.posterior_.mean
     moments = fitted.moments(model.predictor(theta))
@@ -219,7 +229,8 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     def back(posterior: Posterior) -> Posterior:
         return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
 
-    posterior = back(sample(model, **sampler))
+    kept = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
+    posterior = back(sample(model, **sampler, **kept))
     if posterior.settings.get("interrupted"):
         raise KeyboardInterrupt
     lines = []

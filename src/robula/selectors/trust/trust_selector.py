@@ -11,6 +11,7 @@ from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import check_contamination, warn
 from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
+from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode
@@ -218,12 +219,12 @@ class PreparedTrust(Selector):
 
 
 @few_threads_for_small_data
-def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
+def trust(model: Model | LargeModel, contamination: float | Literal["estimate"]) -> Trust:
     """Which rows to trust, and what is off in the declared law, without sampling.
 
     Parameters
     ----------
-    model : Model
+    model : Model or LargeModel
         One that says the law of its rows.
     contamination : float or "estimate"
         Upper bound on the share of bad rows, in [0, 0.5); "estimate" where it is not known.
@@ -241,6 +242,10 @@ def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
     True
     """
     budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    if isinstance(model, LargeModel):
+        from robula.selectors.trust.streamed_trust import trust_by_passes
+
+        return judge(model.sample, budget) if model.in_memory else trust_by_passes(model, budget).found
     if not isinstance(model, ModelWithLaw):
         raise InputError(
             f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."
