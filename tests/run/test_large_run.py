@@ -62,12 +62,10 @@ def sources(tmp_path, X, y) -> dict[str, tuple]:
         "memory map": (mapped(tmp_path, "X", X), mapped(tmp_path, "y", y)),
         "Parquet": (ParquetSource(str(tmp_path / "*.parquet"), target="y"),),
     }
-    dask = pytest.importorskip("dask", reason="needs the extra dask")
-    import dask.array
-    import dask.dataframe
-
-    whole = dask.dataframe.read_parquet(str(tmp_path / "*.parquet"))
-    found["Dask array"] = (dask.array.from_array(X, chunks=(1100, 2)), dask.array.from_array(y, chunks=900))
+    arrays = pytest.importorskip("dask.array", reason="needs the extra dask")
+    frames = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
+    whole = frames.read_parquet(str(tmp_path / "*.parquet"))
+    found["Dask array"] = (arrays.from_array(X, chunks=(1100, 2)), arrays.from_array(y, chunks=900))
     found["Dask frame"] = (whole[["0", "1", "2"]], whole["y"])
     return found
 
@@ -120,7 +118,7 @@ def test_linear_draws_have_the_law_of_all_rows(noise_scale):
 
 @pytest.mark.parametrize(("kind", "share"), [("logistic", 0.1), ("poisson", 0.1)])
 def test_other_regressions_state_the_error_of_their_approximation(kind, share, monkeypatch):
-    X, y, bad = rows(kind)
+    X, y, _ = rows(kind)
     made = robula.LogisticModel if kind == "logistic" else robula.PoissonModel
     model = robula.LargeModel(made, X, y, prior=PRIOR)
     rough = robula.sample(model, contamination=0.15, draws=500, seed=1)
