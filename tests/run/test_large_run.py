@@ -116,15 +116,15 @@ def test_linear_draws_have_the_law_of_all_rows(noise_scale):
     assert abs(scale - residual) < 0.05 if noise_scale == "estimate" else posterior.settings["acceptance"] is None
 
 
-@pytest.mark.parametrize(("kind", "share"), [("logistic", 0.1), ("poisson", 0.1)])
-def test_other_regressions_state_the_error_of_their_approximation(kind, share, monkeypatch):
+@pytest.mark.parametrize(("kind", "tolerance"), [("logistic", 0.08), ("poisson", 0.03)])
+def test_other_regressions_state_the_error_of_their_approximation(kind, tolerance, monkeypatch):
     X, y, _ = rows(kind)
     made = robula.LogisticModel if kind == "logistic" else robula.PoissonModel
     model = robula.LargeModel(made, X, y, prior=PRIOR)
     rough = robula.sample(model, contamination=0.15, draws=500, seed=1)
     assert 0.0 < rough.settings["gaussian_error"] < 0.5
     assert rough.settings["passes"] <= 30
-    assert abs(1.0 - rough.row_weights.mean() - share) < 0.04
+    assert abs(0.9 - rough.row_weights.mean()) < tolerance
     monkeypatch.setattr(large_run, "TOLERANCE", 0.0)
     exact = robula.sample(model, contamination=0.15, draws=500, seed=1)
     assert exact.settings["acceptance"] > 0.8

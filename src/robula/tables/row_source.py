@@ -25,6 +25,8 @@ from robula.tables.arrays import LARGEST, as_matrix, as_vector, column_names
 _BLOCK = 2**21
 # Sums that one task of a cluster adds up.
 _BRANCHES = 16
+# What the response is called inside a frame of Dask.
+_RESPONSE = "robula response"
 
 Sums = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -310,9 +312,9 @@ class DaskSource(RowSource):
 def _call(function: Callable[[Block], Result], X: Any, y: Any, first: int) -> Result:
     """Run in a worker: make a block of what Dask has computed."""
     if hasattr(X, "columns"):
-        block = frame_block(X, list(X.columns), None)
-    else:
-        block = Block(np.ascontiguousarray(X, dtype=np.float64), None, 0)
+        names = [name for name in X.columns if name != _RESPONSE]
+        return function(frame_block(X, names, _RESPONSE if _RESPONSE in X.columns else None)._replace(first=first))
+    block = Block(np.ascontiguousarray(X, dtype=np.float64), None, 0)
     responses = None if y is None else _plain(np.asarray(y).reshape(-1))
     if responses is not None and len(responses) != len(block.X):
         raise InputError("X and y have blocks of different lengths; give y the chunks (partitions) of X.")
@@ -327,11 +329,14 @@ def _dask_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         if hasattr(y, "chunks") and y.ndim == 1 and y.chunks[0] != X.chunks[0] and not np.isnan(y.chunks[0]).any():
             y = y.rechunk((X.chunks[0],))
+    if y is not None and (not is_dask(y) or hasattr(X, "columns") != (not hasattr(y, "chunks"))):
+        raise InputError("X and y must both be Dask arrays, or a Dask frame and a column.")
+    if y is not None and hasattr(X, "columns"):
+        # In one frame: Dask may read fewer columns in fewer partitions.
+        X, y = X.assign(**{_RESPONSE: y}), None
     blocks = list(np.asarray(X.to_delayed()).ravel())
     if y is None:
         return [(block, None) for block in blocks]
-    if not hasattr(y, "to_delayed"):
-        raise InputError("X is in Dask and y is not; pass both as Dask arrays, or a frame and one of its columns.")
     others = list(np.asarray(y.to_delayed()).ravel())
     if len(others) != len(blocks):
         raise InputError(f"X has {len(blocks)} blocks and y {len(others)}; give y the chunks (partitions) of X.")
