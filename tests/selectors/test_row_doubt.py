@@ -7,6 +7,8 @@ import pytest
 
 import robula
 from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.selectors.trust.feature_space import feature_space
+from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_doubt import louis_covariance
 
 _PRIOR = robula.NormalPrior(0.0, 10.0)
@@ -78,3 +80,21 @@ def test_intervals_cover_when_labels_are_flipped_at_random():
         fixed += int((away < 1.96 * np.sqrt(np.diag(covariance))).sum())
     assert covered >= 46
     assert fixed < 46  # without the doubt about rows and rate they do not
+
+
+def test_the_doubt_about_the_rate_is_the_variance_between_rates():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 2))
+    y = (rng.uniform(size=300) < 1.0 / (1.0 + np.exp(-X @ [2.0, -1.0]))).astype(float)
+    model = robula.LogisticModel(X, y, prior=_PRIOR)
+    space = feature_space(model.covariates)
+    rates = np.array([0.01, 0.1])
+    fits = [FlipExplanation(model, space, 0.2, model.initial, np.full(300, rate), rate) for rate in rates]
+    both = FlipsAtAnyRate(fits, rates, 0.2)
+    # The share of each rate in the average, from where the average lies between the two.
+    between = fits[1].theta - fits[0].theta
+    share = float((both.theta - fits[0].theta) @ between / (between @ between))
+    within = (1.0 - share) * fits[0].covariance(model) + share * fits[1].covariance(model)
+    expected = within + share * (1.0 - share) * np.outer(between, between)
+    assert 0.0 < share < 1.0
+    assert both.covariance(model) == pytest.approx(expected, rel=1e-9)

@@ -31,13 +31,20 @@ def fit(
     ],
     out: Annotated[Path, typer.Option(help="Folder for draws, tables and report.")],
     model: Annotated[
-        str, typer.Option(help="linear, logistic, poisson, mean, or another of robula.models.")
+        str,
+        typer.Option(
+            help="linear, student-t, logistic, multinomial, poisson, negative-binomial, gamma, mean, or your own."
+        ),
     ] = "linear",
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to use, a,b,c; all others if left out.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Columns to leave out, a,b,c.")] = None,
     contamination: Annotated[str, typer.Option(help="Upper bound on the share of bad rows, or estimate.")] = "0.1",
     noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear), if known.")] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="Column with the time, area or number at risk that a count is of.")
+    ] = None,
+    row_weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     drop_missing: _DropMissing = False,
     selector: Annotated[str | None, typer.Option(help="Another rule for which rows to trust.")] = None,
     kernel: Annotated[str | None, typer.Option(help="Another Langevin kernel.")] = None,
@@ -68,6 +75,8 @@ def fit(
         options = Options(
             contamination=_level(contamination),
             noise_scale=noise_scale,
+            exposure=exposure,
+            row_weights=row_weights,
             drop_missing=drop_missing,
             draws=draws,
             burn_in=burn_in,
@@ -87,6 +96,8 @@ def fit(
                 "--exclude": exclude,
                 "--contamination": contamination,
                 "--noise-scale": noise_scale,
+                "--exposure": exposure,
+                "--row-weights": row_weights,
                 "--selector": selector,
                 "--kernel": kernel,
                 "--draws": draws,
@@ -103,6 +114,7 @@ def fit(
             ],
         )
         title = f"{target} in {data.name}" if target is not None else f"Means of {data.name}"
+        name = model.replace("-", "_")
         if dask or scheduler is not None or is_pattern(data):
             if target is None:
                 raise InputError("many files are fitted with a regression: name the column to explain with --target.")
@@ -111,14 +123,14 @@ def fit(
                 rows_of(*chosen, scheduler) as rows,
                 staged_folder(out, replaceable=is_run, needed=0) as staging,
             ):
-                fitted, table = fit_files(rows, model=model, target=target, options=options, staging=staging)
+                fitted, table = fit_files(rows, model=name, target=target, options=options, staging=staging)
                 notes = write_run(fitted, table, staging, command=command, title=title)
         else:
             table = read_table(data)
             with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
                 fitted = fit_table(
                     table,
-                    model=model,
+                    model=name,
                     target=target,
                     features=_names(features),
                     exclude=_names(exclude),

@@ -13,11 +13,12 @@ import pandas as pd
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
-from robula.models.generalized_linear_model import GeneralizedLinearModel
 from robula.models.law import ModelWithLaw
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model, weighted_sum
+from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import Prior
+from robula.models.regression import Regression
 from robula.tables.row_source import ArraySource, Block, RowSource, Sums, source_of
 
 #: Rows that are read into memory: to search for bad rows in, and to check the data as any model does.
@@ -67,10 +68,16 @@ class LargeModel:
     def __init__(
         self, kind: type[Model], X: ArrayInput, y: ArrayInput = None, *, seed: int = 0, **options: Any
     ) -> None:
-        if not (isinstance(kind, type) and issubclass(kind, GeneralizedLinearModel | MeanModel)):
-            raise InputError(f"kind={show(kind)} cannot be fitted by passes; allowed are regressions and MeanModel.")
+        if not (isinstance(kind, type) and issubclass(kind, Regression | MeanModel)) or kind is MultinomialModel:
+            raise InputError(
+                f"kind={show(kind)} cannot be fitted by passes; allowed are MeanModel and regressions of numbers, "
+                "counts and two classes."
+            )
+        of_rows = {"offset", "exposure", "row_weights"} & set(options)
+        if of_rows:
+            raise InputError(f"{sorted(of_rows)[0]} cannot be given for rows that are read in blocks.")
         source = source_of(X, y).look()
-        regression = issubclass(kind, GeneralizedLinearModel)
+        regression = issubclass(kind, Regression)
         if source.rows < 2:
             raise InputError(f"there are {source.rows} rows; 2 or more are needed.")
         self.classes: tuple[Any, ...] = ()
@@ -85,8 +92,14 @@ class LargeModel:
         make: Any = kind
         self._set(source, make(features, *([rows.y] if regression else []), **options), places)
 
+    @staticmethod
+    def can_be(model: Regression) -> bool:
+        """Whether a regression is of rows that are not in memory, and nothing else that has an entry for each row."""
+        plain = model.offset is None and model.row_weights is None and not isinstance(model, MultinomialModel)
+        return plain and not model.in_memory
+
     @classmethod
-    def of(cls, model: GeneralizedLinearModel, seed: int = 0) -> LargeModel:
+    def of(cls, model: Regression, seed: int = 0) -> LargeModel:
         """Return a model, of a memory map say, as one that is fitted in passes."""
         source = ArraySource(model.rows_as_given, model.y).look()
         places = sample_places(source.rows, seed)
@@ -152,7 +165,7 @@ class LargeModel:
         rows = len(gram)
         values, vectors = np.linalg.eigh(gram)
         root = (vectors * np.sqrt(np.maximum(values, 0.0) * rows / total)).T
-        compact = cast(GeneralizedLinearModel, self._empty).with_rows(root[:, :-1], root[:, -1])
+        compact = cast(Regression, self._empty).with_rows(root[:, :-1], root[:, -1])
         return compact, np.full(rows, total / rows)
 
     def weights(self, weigher: Weigher) -> FloatArray:
@@ -223,7 +236,7 @@ def _log_likelihoods(thetas: FloatArray, weigher: Weigher, model: ModelWithLaw) 
 
 
 def _gram_sums(weigher: Weigher, model: ModelWithLaw) -> Sums:
-    assert isinstance(model, GeneralizedLinearModel)
+    assert isinstance(model, Regression)
     weights = _weights(model, weigher)
     both = np.column_stack([model.design, model.y])
     return float(weights.sum()), (both.T * weights) @ both

@@ -17,9 +17,9 @@ from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
-from robula.models.generalized_linear_model import GeneralizedLinearModel
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
 from robula.models.model import Model
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
@@ -46,8 +46,8 @@ from robula.target.selection_refresh import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
-# 128 GiB of draws: a slip of the pen, not a plan.
-_MOST_NUMBERS = 2**34
+# Bytes, where the machine does not tell.
+_USUAL_MEMORY = 2**34
 
 
 @few_threads_for_small_data
@@ -146,7 +146,7 @@ def sample(
     given = (step_size, start, start_variance, checkpoint)
     by_passes = kernel == "auto" and all(value is None for value in given)
     by_passes = by_passes and likelihood_rows == "weights" and selector in ("trust", "mean") and thin == 1
-    if isinstance(model, GeneralizedLinearModel) and by_passes and not model.in_memory and model.n_rows > SAMPLE_ROWS:
+    if isinstance(model, Regression) and by_passes and model.n_rows > SAMPLE_ROWS and LargeModel.can_be(model):
         model = LargeModel.of(model)
     if isinstance(model, LargeModel) and model.in_memory:
         model = model.sample
@@ -185,12 +185,8 @@ def sample(
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else check_start(start, chains, model.dim)
     root = seed_sequence(seed)
-    if chains * draws * model.dim > _MOST_NUMBERS:
-        raise InputError(
-            f"chains * draws * parameters = {chains * draws * model.dim:.3g} numbers do not fit in memory; "
-            "keep fewer draws with thin=."
-        )
     steps = burn_in + draws * thin
+    _require_memory(chains * draws * model.dim, steps)
     step_sizes = check_step_size(step_size, steps)
     setup = Setup(
         model=identity(model),
@@ -351,6 +347,23 @@ def rob_ula(
         guard=guard,
         progress=progress,
     )
+
+
+def _require_memory(numbers: int, steps: int) -> None:
+    """Refuse draws or steps that this machine cannot hold, before any work.
+
+    Draws are held about three times; an eighth of the memory full of steps is a slip of the pen, not a plan.
+    """
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        most = _USUAL_MEMORY
+    for count, factor, words in ((numbers, 3, "chains * draws * parameters"), (steps, 8, "burn_in + draws * thin")):
+        if 8 * factor * count > most:
+            raise InputError(
+                f"{words} = {count:.3g} does not fit in the memory of this machine ({most / 2**30:.1f} GB, "
+                f"{most // (8 * factor):.3g} at most); use fewer draws, or keep fewer of them with thin=."
+            )
 
 
 def _seed_record(root: np.random.SeedSequence) -> Any:
