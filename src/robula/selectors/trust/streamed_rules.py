@@ -18,17 +18,14 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
-from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.explanation import NO_SHARE, Explanation
 from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
-from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
 
 _MOST_LOG_ODDS = 15.0
 _SURELY_CLEAN = -700.0
-_NO_SHARE = 1e-300
-_LAW_STEPS = 6
 
 
 class Judged(NamedTuple):
@@ -100,7 +97,7 @@ def rule_of(fit: Any, sample: ModelWithLaw) -> Rule:
         return FlipRule(fit, sample)
     if isinstance(fit, CloudExplanation) and fit._bad:
         return CloudRule(fit, sample)
-    if isinstance(fit, Explanation) and fit.gross_share > _NO_SHARE:
+    if isinstance(fit, Explanation) and fit.gross_share > NO_SHARE:
         return NumberRule(fit, sample)
     return AllClean()
 
@@ -204,16 +201,11 @@ class NumberRule(Rule):
             None if response is None or not at.any() else float(response[at][0])
             for at in (fit.rows._at_lower, fit.rows._at_upper)
         )
-        self._covariates = LawCovariates(fit)
-        rows = fit.rows
-        scores = self._scores(rows, fit.theta)
-        law = self._law_for(rows, fit.theta, np.zeros(0))
-        law.parameters = fit.law.parameters.copy()
-        for _ in range(_LAW_STEPS):
-            law.improve(scores.lower, scores.upper, scores.interval, fit.weights)
-        self._parameters = law.parameters
+        # Light enough to travel: the law without the rows that it was fitted to.
+        self._covariates, self._law = fit.law.covariates, fit.law.take(np.arange(0))
         self._populations = [
-            PopulationRule(population, rows, fit.members[:, index]) for index, population in enumerate(fit.populations)
+            PopulationRule(population, fit.rows, fit.members[:, index])
+            for index, population in enumerate(fit.populations)
         ]
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample)
@@ -223,16 +215,12 @@ class NumberRule(Rule):
         # Of many rows none has a leverage to speak of.
         return rows.scores(theta, np.zeros(rows.count), np.ones(rows.count))
 
-    def _law_for(self, rows: ScoredRows, theta: FloatArray, parameters: FloatArray) -> RowLaw:
-        law = self._covariates.law(rows, theta)
-        law.parameters = parameters
-        return law
-
     def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
         """Odds of each row to be gross or in a bad population; all rows decide how many are."""
         rows = _BlockRows(model, self._map(model.covariates), self._ends)
         scores, fixed = self._scores(rows, theta), self._scores(rows, self._theta)
-        law = self._law_for(rows, theta, self._parameters).log_density(scores.lower, scores.upper, scores.interval)
+        assert self._covariates is not None
+        law = self._law.among(*self._covariates(rows, theta)).log_density(scores.lower, scores.upper, scores.interval)
         share, scale = self._gross
         ones = np.ones(model.n_rows)
         prior = (math.log(share) - math.log1p(-share)) * ones
@@ -257,60 +245,14 @@ class _BlockRows(ScoredRows):
         return low, high
 
 
-class LawCovariates:
-    """What the law's spread and mean may follow, for any rows: directions and scales are those of the fit's rows."""
-
-    def __init__(self, fit: Explanation) -> None:
-        rows = fit.rows
-        self._free, self._scale_sd = fit.free, float(fit.law._deviations[0])
-        values = rows.model.fitted(fit.theta)
-        self._middle = float(np.median(values))
-        self._unit = 1.4826 * float(np.median(np.abs(values - self._middle)))
-        inner, z, w = rows.space.inner, np.clip(fit.scores.point, -3.0, 3.0), fit.weights
-        growing = (w * (np.minimum(z * z, 9.0) - 1.0)) @ inner
-        self._growing = growing / max(float(np.linalg.norm(growing)), 1e-300)
-        self._curved = np.zeros((rows.space.rank, 0))
-        if rows.space.rank:
-            curved = np.linalg.eigh((inner.T * (z * w)) @ inner)[1]
-            self._curved = curved[:, [0, -1]] if rows.space.rank > 1 else curved
-        bends = self._bends(rows, fit.theta)
-        self._mean, spread = bends.mean(axis=0), bends.std(axis=0)
-        self._per_spread = (spread > 1e-6) / np.maximum(spread, 1e-9)
-
-    def _fitted(self, rows: ScoredRows, theta: FloatArray) -> FloatArray:
-        if self._unit <= 1e-12:
-            return np.zeros(rows.count)
-        return np.clip((rows.model.fitted(theta) - self._middle) / self._unit, -50.0, 50.0)
-
-    def _bends(self, rows: ScoredRows, theta: FloatArray) -> FloatArray:
-        held = np.clip(self._fitted(rows, theta), -2.5, 2.5)
-        squares = np.clip(rows.space.inner @ self._curved, -2.5, 2.5) ** 2
-        return np.column_stack([held**2, 0.5 * held**3, squares])
-
-    def law(self, rows: ScoredRows, theta: FloatArray) -> RowLaw:
-        """Return a law for these rows; its parameters are still those of the declared one."""
-        space = rows.space
-        trends = np.column_stack(
-            [np.arcsinh(self._fitted(rows, theta)), np.clip(space.distance, -4.0, 4.0), space.inner @ self._growing]
-        )
-        return RowLaw(trends, (self._bends(rows, theta) - self._mean) * self._per_spread, self._free, self._scale_sd)
-
-
 class PopulationRule:
     """A bad population as it applies to rows that had no part in describing it."""
 
     def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
-        self._population = copy(population)
-        for name in ("_rows", "_design", "_place", "_own_vote", "prediction", "log_density", "_columns"):
-            delattr(self._population, name)
-        self._scales = GateScales(rows.space, self._strength(rows), members)
-
-    def _strength(self, rows: ScoredRows) -> FloatArray:
-        design = np.column_stack([np.ones(rows.count), rows.space.whitened])
-        strength: FloatArray = np.log1p(np.abs(design @ self._population._coefficients))
-        return strength
+        self._population = population.without_rows()
+        self._scales = GateScales(rows.space, population.disagreement(rows), members)
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (b,)."""
-        gate = self._scales.columns(rows.space, self._strength(rows)) @ self._population.gate
+        gate = self._scales.columns(rows.space, self._population.disagreement(rows)) @ self._population.gate
         return np.clip(gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), self._population.among(rows, scores)[1]
