@@ -10,6 +10,7 @@ from robula.diagnosis import certificate, contamination_path, diagnose, flag, in
 from robula.integrations import from_jax, from_numpyro, from_pymc
 from robula.models import (
     GammaModel,
+    LargeModel,
     LinearModel,
     LogisticModel,
     MeanModel,
@@ -31,6 +32,7 @@ from robula.selectors.trust import trust
 __all__ = [
     "GammaModel",
     "GeometricMedian",
+    "LargeModel",
     "LinearModel",
     "LogisticModel",
     "MeanModel",

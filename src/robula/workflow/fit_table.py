@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
+from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
 from robula.sklearn import ESTIMATORS
 from robula.sklearn.coordinates import robust_coordinates
@@ -56,6 +58,7 @@ class Options:
     chains: int = 4
     seed: int = 0
     sensitivity: bool = True
+    checkpoint: Path | None = None
     sampler: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -176,11 +179,7 @@ def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: s
 
 
 def _fit_regression(prepared: PreparedTable, model: str, target: str, options: Options) -> TableFit:
-    estimator = ESTIMATORS[model](**options.for_estimator())
-    if options.noise_scale is not None:
-        if "noise_scale" not in estimator.get_params():
-            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
-        estimator.set_params(noise_scale=options.noise_scale)
+    estimator = make_estimator(model, options)
     y = response_of(prepared, target, model, classes=is_classifier(estimator))
     design = prepared.encoding.design(prepared.rows)
     of_rows = _of_rows(prepared, estimator, options, model)
@@ -200,7 +199,7 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         used=prepared.used,
         plain=fitted.plain(design, fitted.model_.y),
         # Classes beyond two have no order to be high or low in.
-        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": _residuals(fitted)},
+        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": residuals_of(fitted)},
         sensitivity=_regression_path(fitted, design, y, of_rows, options) if options.sensitivity else None,
         facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
@@ -208,11 +207,22 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
     )
 
 
+def make_estimator(model: str, options: Options) -> Any:
+    """Return the estimator of a model, as the options have it."""
+    estimator: Any = ESTIMATORS[model](**options.for_estimator())
+    if options.noise_scale is not None:
+        if "noise_scale" not in estimator.get_params():
+            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
+        estimator.set_params(noise_scale=options.noise_scale)
+    estimator._checkpoint = options.checkpoint
+    return estimator
+
+
 def _several_classes(fitted: Any) -> bool:
     return isinstance(fitted.model_, MultinomialModel)
 
 
-def _residuals(fitted: Any) -> FloatArray:
+def residuals_of(fitted: Any) -> FloatArray:
     """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
     model, theta = fitted.model_, fitted.posterior_.mean
     moments = model.moments(model.predictor(theta), theta[model.columns :])
@@ -281,7 +291,8 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
             settings={**settings, "in_standardized_columns": inside},
         )
 
-    posterior = back(sample(model, **sampler))
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
+    posterior = back(sample(model, **sampler, **kept))
     if posterior.settings.get("interrupted"):
         raise KeyboardInterrupt
     lines = []
