@@ -170,7 +170,7 @@ def test_distrusted_rows_stand_in_the_same_list():
     posterior = robula.sample(model, contamination=0.2, draws=100, progress=False)
     listed = robula.odd_rows(posterior, X, response=y)
     assert set(listed.order[:13]) == set(range(13))
-    assert "1 has -999 as a code for missing" in repr(listed)
+    assert "-999 is a code for missing in 1: 3 cells" in repr(listed)
     assert listed.matter is None
 
 

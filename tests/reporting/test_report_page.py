@@ -211,7 +211,7 @@ def test_a_conclusion_that_hangs_on_few_rows_and_odd_kept_rows_come_first(tmp_pa
     posterior = robula.sample(model, contamination=0.0, draws=500, progress=False)
     page = robula.report(posterior, tmp_path / "r.html", model=model, data=data.assign(y=y))
     first = page.read_text(encoding="utf-8").split('class="answer"')[1].split("<nav")[0]
-    assert "weak holds -999 as a code for missing" in first
+    assert "-999 is a code for missing in weak: 4 cells" in first
     assert "They matter: without them" in first
 
 

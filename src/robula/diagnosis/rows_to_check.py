@@ -10,7 +10,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import check_count, check_name, show
-from robula.diagnosis.odd_cells import OddCells, odd_cells
+from robula.diagnosis.odd_cells import OddCells, Why, odd_cells
 from robula.diagnosis.row_influence import Influence
 from robula.exceptions import InputError
 from robula.result.posterior import Posterior
@@ -97,8 +97,7 @@ class OddRows:
         """In a few sentences."""
         distrusted, kept = int((self.weights < DISTRUSTED).sum()), self.kept
         told = [f"{distrusted:,} of {len(self.weights):,} rows are distrusted."]
-        for name, values in self.cells.codes.items():
-            told.append(f"{name} has {' and '.join(f'{value:g}' for value in values)} as a code for missing.")
+        told += code_words(self.cells)
         if not len(kept):
             return " ".join([*told, "No row that was kept is odd."])
         first = int(kept[0])
@@ -113,6 +112,19 @@ class OddRows:
 
     def __repr__(self) -> str:
         return f"OddRows: {self.text}"
+
+
+def code_words(cells: OddCells) -> list[str]:
+    """Which columns hold which codes, one sentence a code."""
+    columns: dict[float, list[str]] = {}
+    for name, values in cells.codes.items():
+        for value in values:
+            columns.setdefault(value, []).append(name)
+    told = []
+    for value, names in columns.items():
+        count = int((cells.why[cells.values == value] == Why.CODE).sum())
+        told.append(f"{value:g} is a code for missing in {', '.join(names)}: {count:,} cells are taken for numbers.")
+    return told
 
 
 def matter_words(matter: Matter, count: int) -> str:

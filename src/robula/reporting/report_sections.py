@@ -11,7 +11,7 @@ import numpy as np
 from robula._types import FloatArray
 from robula._version import __version__
 from robula.diagnosis.flipping_rows import Hinge
-from robula.diagnosis.rows_to_check import MATTERS, OddRows, matter_words
+from robula.diagnosis.rows_to_check import MATTERS, OddRows, code_words, matter_words
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting import svg_pictures as svg
 from robula.reporting.findings import Finding, Reason, reasons
@@ -81,10 +81,7 @@ def _rows_of(hinge: Hinge) -> int:
 
 def _odd_words(odd: OddRows, labels: Sequence[Any]) -> list[str]:
     """Codes, and the odd rows that were kept, where they matter."""
-    told = [
-        f"{name} holds {' and '.join(f'{value:g}' for value in values)} as a code for missing, as if it were a number."
-        for name, values in odd.cells.codes.items()
-    ]
+    told = code_words(odd.cells)
     kept, matter = odd.kept, odd.matter
     if matter is not None and matter.in_sds > MATTERS:
         first = int(kept[0])
