@@ -41,7 +41,7 @@ def rows_of(
         return
     frames: Any = import_extra("dask.dataframe", "dask", "--dask")
     distributed: Any = import_extra("distributed", "dask", "--dask")
-    given = scheduler if scheduler is not None else _own_cluster(distributed)
+    given: Any = scheduler if scheduler is not None else _own_cluster(distributed)
     with distributed.Client(given):
         whole = frames.read_parquet(matching_files(pattern), columns=[*names, target], split_row_groups=True)
         yield DaskSource(whole[names], whole[target])

@@ -275,7 +275,7 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     def back(posterior: Posterior) -> Posterior:
         return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
 
-    kept = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
     posterior = back(sample(model, **sampler, **kept))
     if posterior.settings.get("interrupted"):
         raise KeyboardInterrupt
