@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.priors import Prior
 
@@ -95,6 +96,25 @@ class Model(ABC):
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return draws (chains, draws, d) under the model's own names and shapes; empty where theta is all there is."""
         return {}
+
+    #: ArviZ's names of the axes of :meth:`variables`, and their labels, where the model has them.
+    variable_dims: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    variable_coords: Mapping[str, Sequence[Any]] = MappingProxyType({})
+
+    @property
+    def hyperparameters(self) -> BoolArray:
+        """Parameters (d,) that rows depend on only through others, such as the scale of group effects; none here."""
+        return np.zeros(self.dim, dtype=np.bool_)
+
+    def own_kernel(self, counts: FloatArray, burn_in: int) -> Any:
+        """Return a kernel for the posterior in which row i counts ``counts[i]`` times, better than robula's; or None.
+
+        Parameters
+        ----------
+        burn_in : int
+            Steps in which it may adapt.
+        """
+        return None
 
     @property
     def observed_data(self) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
@@ -254,6 +255,9 @@ def sample(
             "selector": repr(parts.selector),
             "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
+            "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+            "dims": {name: list(names) for name, names in model.variable_dims.items()},
+            "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
             "step_size": last_step,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from robula._types import BoolArray, FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_mode
+from robula.models.tail_scores import middle_scores
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
 
@@ -123,7 +123,7 @@ class ScoredRows:
         interval = lower < upper
         point = upper
         if interval.any():
-            point = np.where(interval, _middle(lower, upper), upper)
+            point = np.where(interval, middle_scores(lower, upper), upper)
         return Scores(point, lower, upper, interval, base)
 
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
@@ -147,13 +147,3 @@ class ScoredRows:
         centred = values - np.median(values)
         spread = 1.4826 * float(np.median(np.abs(centred)))
         return np.clip(centred / spread, -50.0, 50.0) if spread > 1e-12 else np.zeros(self.count)
-
-
-def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Score (n,) of the middle of an interval's probability."""
-    flip = lower > 0.0
-    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
-    middle = ndtri(np.clip(0.5 * (ndtr(a) + ndtr(b)), 1e-300, 1.0 - 1e-16))
-    # Far out both probabilities are 0 to rounding; the nearer end then is the score.
-    middle = np.where(ndtr(b) > 1e-290, middle, b)
-    return np.where(flip, -middle, middle)
