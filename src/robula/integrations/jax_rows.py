@@ -97,6 +97,9 @@ class RowFunctions:
         self.row_gradients = Float64(jax, jax.jit(jacobian_of(jax, rows, (self.start, *point))))
         self.weighted = Float64(jax, jax.jit(jax.vmap(jax.grad(weighted_sum), in_axes=(0, None, None, 0))))
         self.hessian = Float64(jax, jax.jit(hessian_of(jax, weighted_sum)))
+        self.joint = jax.jit(
+            lambda *inner: (*jax.value_and_grad(log_density)(*inner), hessian_of(jax, log_density)(*inner))
+        )
         self.variables = jax.jit(variables)
         self.prior = PriorFunctions(jax, prior)
         self.movement = Movement(jax, log_density)
@@ -258,6 +261,13 @@ class RowsModel(Model):
         arguments = (self.check_theta(theta), *self._point, self._all(weights))
         hessian = call_second_derivative(self._functions.hessian, "the log-likelihood", *arguments)
         return -0.5 * (hessian + hessian.T)
+
+    def posterior_derivatives(self, theta: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Log posterior of weighted rows at theta (d,), its gradient and negative Hessian in one call."""
+        with x64(self._functions.jax):
+            value, slope, hessian = self._functions.joint(theta, *self._point, self._all(weights))
+            curved = np.asarray(hessian)
+        return float(value), np.asarray(slope), -0.5 * (curved + curved.T)
 
     def _each(self, function: Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         theta = self.check_theta(theta)

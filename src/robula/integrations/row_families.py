@@ -223,7 +223,7 @@ FAMILIES: dict[str, Family] = {
     ),
     # mean, concentration
     "negative_binomial": Family(
-        _count_cdf(lambda above, mean, c: _log(betaincc(above, c, mean / (mean + c))), -np.inf),
+        _count_cdf(lambda above, mean, c: _log(betainc(c, above, c / (mean + c))), -np.inf),
         _count_cdf(lambda above, mean, c: _log(betainc(above, c, mean / (mean + c))), 0.0),
         lambda jnp, special, mean, c: mean,
         lambda jnp, special, held, mean, c: jnp.sqrt(held + held**2 / c),

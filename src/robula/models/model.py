@@ -84,6 +84,15 @@ class Model(ABC):
         """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
         raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
 
+    def posterior_derivatives(self, theta: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Log posterior of weighted rows at theta (d,), its gradient and negative Hessian.
+
+        A model whose functions cost more to call than to compute has them in one go.
+        """
+        value = float(weighted_sum(self.log_likelihood(theta), weights) + self.prior.log_density(theta))
+        slope = self.weighted_gradient(theta, weights) + self.prior.gradient(theta)
+        return value, slope, self.curvature(theta, weights) + self.prior.precision(theta)
+
     def take(self, rows: np.ndarray) -> Model:
         """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""
         raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its rows; write take()")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -70,6 +71,8 @@ def weighted_mode(
     def precision(theta: FloatArray) -> FloatArray:
         return weighted_precision(model, weights, theta)
 
+    if type(model).posterior_derivatives is not Model.posterior_derivatives:
+        log_density, gradient, precision = _in_one_go(model, np.asarray(weights, dtype=np.float64))
     apart = model.hyperparameters
     informed = expected if isinstance(model, ModelWithLaw) else None
     if not apart.any() or apart.all():
@@ -99,6 +102,27 @@ def weighted_mode(
         if settled:
             break
     return theta
+
+
+def _in_one_go(
+    model: Model, weights: FloatArray
+) -> tuple[
+    Callable[[FloatArray], float], Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]
+]:
+    """Log posterior, gradient and precision as functions that share one evaluation at each theta."""
+
+    @lru_cache(2)
+    def at(theta: bytes) -> tuple[float, FloatArray, FloatArray]:
+        return model.posterior_derivatives(np.frombuffer(theta), weights)
+
+    def evaluated(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        return at(np.ascontiguousarray(theta).tobytes())
+
+    return (
+        lambda theta: evaluated(theta)[0],
+        lambda theta: evaluated(theta)[1],
+        lambda theta: _with_ridge(evaluated(theta)[2]),
+    )
 
 
 def _raised_hyperparameters(prior: Prior, theta: FloatArray, apart: BoolArray, precision: FloatArray) -> FloatArray:
@@ -228,6 +252,10 @@ def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> 
     The ridge is relative to each column: columns in very different units must not be swamped by the largest.
     """
     precision: FloatArray = model.curvature(theta, weights) + model.prior.precision(theta)
+    return _with_ridge(precision)
+
+
+def _with_ridge(precision: FloatArray) -> FloatArray:
     scales = np.diag(precision)
     return precision + np.diag(1e-10 * scales + 1e-24 * float(scales.max()) + 1e-300)
 
