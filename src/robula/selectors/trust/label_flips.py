@@ -1,6 +1,6 @@
 """Labels: no label is impossible, so what is wrong shows only together: a likelihood in which labels may be flipped.
 
-p(label) = (1 - pi) p + pi (1 - p), with no flips, with one rate pi for all rows, or with a rate that depends on where
+p(label) = (1 - pi) p + pi (1 - p) / (classes - 1): a wrong label is any of the others. With no flips, with one rate pi for all rows, or with a rate that depends on where
 the row is and how sure the model is of it. The probability of a row not to be flipped is its weight: at the true
 parameters the score so weighted has mean 0, so the centre is not attenuated.
 """
@@ -61,7 +61,7 @@ class FlipExplanation:
             self._gate = np.concatenate([self._gate, np.zeros(3)])
         for step in range(_STEPS):
             right = self._model.log_likelihood(self.theta)
-            wrong = np.log(np.maximum(-np.expm1(right), 1e-300))
+            wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - math.log(self._model.classes - 1)
             if self._slopes:
                 self._columns = self._gate_columns(right, wrong)
             log_odds = np.clip(self._columns @ self._gate, -15.0, 15.0)
