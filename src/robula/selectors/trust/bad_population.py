@@ -66,7 +66,8 @@ class BadPopulation:
 
     def describe(self, scores: Scores, members: FloatArray) -> None:
         """Fit regression, spread, histogram and place to the members; each row is described without itself."""
-        z = np.clip(scores.point, -1e8, 1e8)
+        # Its own fit is linear in the features before doubt about theta divides the scores; so has its spread a floor.
+        z = np.clip(scores.point * scores.scale, -1e8, 1e8)
         total = float(members.sum())
         ridge = np.ones(self._design.shape[1])
         ridge[0] = 1e-6
@@ -155,6 +156,7 @@ def _gate_columns(vote: FloatArray, prediction: FloatArray, distance: FloatArray
 
 
 def _normal(scores: Scores, mean: FloatArray, sd: FloatArray) -> FloatArray:
+    mean, sd = mean / scores.scale, sd / scores.scale
     density = -0.5 * ((scores.point - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2.0 * math.pi)
     if not scores.interval.any():
         return density

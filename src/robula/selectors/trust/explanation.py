@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from scipy.special import expit
@@ -154,6 +155,19 @@ class Explanation:
         self.evidence = self._evidence()
         return self
 
+    def ask_without_limit(self, steps: int) -> None:
+        """Where the budget was spent whole, look what would be called bad without one: ``wanted``.
+
+        Bad rows are as many as they are, but a law that is off can use any number of rows. A declared noise scale is
+        taken at its word: what disagrees with it is bad.
+        """
+        if self.rows.declared or self.wanted < self.budget:
+            return
+        free = copy(self)
+        free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
+        free.budget = constants.MOST_BAD
+        self.wanted = max(self.wanted, free.fit(steps).wanted)
+
     def _expect(self) -> FloatArray:
         """Probabilities of the rows; returns the shares (n, k) that the gates expect in each population."""
         scores, n = self.scores, self.rows.count
@@ -189,7 +203,7 @@ class Explanation:
             self.law.trends, self.law.bends = self._law_covariates()
         for index, population in enumerate(self.populations):
             population.improve_gate(self.members[:, index], shares[:, index])
-        self.theta = self.rows.mode(self.weights, self.theta)
+        self.theta = self.rows.mode(self.weights, self.theta, 1)
 
     @property
     def log_prior(self) -> float:

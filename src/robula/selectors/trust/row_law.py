@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -191,6 +192,7 @@ def log_normal_mass(lower: FloatArray, upper: FloatArray) -> FloatArray:
     return np.maximum(mass, -700.0)
 
 
+@lru_cache(maxsize=64)
 def _moments(skew: float, tail: float) -> tuple[float, float]:
     """Mean and standard deviation of sinh((arcsinh(N) + skew) / e^tail)."""
     values = np.sinh((np.arcsinh(_NODES) + skew) * math.exp(-tail))
