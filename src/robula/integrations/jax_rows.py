@@ -151,6 +151,12 @@ class RowsModel(Model):
     def _point(self) -> tuple[Any, ...]:
         return self._data, self._observed
 
+    @property
+    def _recorded(self) -> Sequence[Any]:
+        rows = len(next(iter(self._observed.values())))
+        leaves = self._functions.jax.tree_util.tree_leaves(self._data)
+        return [leaf for leaf in leaves if np.shape(leaf)[:1] == (rows,) and np.asarray(leaf).dtype.kind == "f"]
+
     def take(self, rows: np.ndarray) -> Self:
         """Return the model of these rows only. All rows are still computed: a PPL's model cannot be cut."""
         part, places = copy(self), np.asarray(rows)

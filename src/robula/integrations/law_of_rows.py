@@ -45,6 +45,11 @@ class LawOfRows(ModelWithLaw):
     def _point(self) -> tuple[Any, ...]:
         """What the laws' functions are called with after theta."""
 
+    @property
+    @abstractmethod
+    def _recorded(self) -> Sequence[Any]:
+        """Arrays of real numbers among the data that have one entry a row."""
+
     @abstractmethod
     def _taken(self, values: FloatArray) -> FloatArray:
         """Rows (n, ...) of this model out of all that the functions compute."""
@@ -120,6 +125,21 @@ class LawOfRows(ModelWithLaw):
         flat = slopes.reshape(len(slopes), -1)
         moving = np.abs(flat).max(axis=0) > 0.0
         return flat[:, moving] if moving.any() else np.ones((len(flat), 1))
+
+    @property
+    def cells(self) -> FloatArray:
+        """Real numbers among the data, rows along their first axis and the responses apart, shape (n, q)."""
+        found = []
+        for array in self._recorded:
+            columns = np.reshape(np.asarray(array, dtype=np.float64), (len(array), -1))
+            if not any(columns.shape == own.shape and (columns == own).all() for own in self._responses):
+                found.append(columns)
+        return self._taken(np.concatenate(found, axis=1)) if found else np.zeros((self.n_rows, 0))
+
+    @property
+    def _responses(self) -> list[FloatArray]:
+        whole = self._point[-1].values()
+        return [np.reshape(np.asarray(values, dtype=np.float64), (len(values), -1)) for values in whole]
 
     def fitted(self, theta: FloatArray) -> FloatArray:
         """The linear predictor of each row, shape (n,): its mean on the scale of its link."""

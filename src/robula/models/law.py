@@ -75,6 +75,11 @@ class ModelWithLaw(Model):
         """What else is known of each row, shape (n, p): where rows are alike; by default the features at the start."""
         return self.features(self.initial)
 
+    @property
+    def cells(self) -> FloatArray:
+        """The columns of each row as they were recorded, shape (n, q): where a slip of the pen would show."""
+        return self.covariates
+
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw a response for every row, shape (n,), or (n, k) where a row is a vector of k numbers."""

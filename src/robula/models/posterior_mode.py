@@ -16,7 +16,9 @@ from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.priors import Prior
 
-_HALVINGS = 12
+_HALVINGS = 40
+# Share of the rise that the slope promises which a step must keep (Armijo); a Newton step up a parabola keeps half.
+_PROMISED = 0.1
 # A squared Newton decrement is the squared distance to the mode in posterior widths. At this one, the step that is
 # still made ends at about 1e-10 widths; and below this share of the log density its changes are rounding.
 _ARRIVED, _ROUNDING = 1e-10, 1e-13
@@ -188,8 +190,10 @@ def newton_mode(
             for halving in range(1 if arrived else _HALVINGS):
                 candidate = theta + 0.5**halving * direction
                 risen = log_density(candidate)
+                # A rise that is small beside what the slope promised is the far side of a hill, or another country.
+                least = 0.0 if arrived else _PROMISED * 0.5**halving * gain
                 # Also where the start has no density at all.
-                if risen >= value - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
+                if risen >= value + least - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
                     theta, value = candidate, risen
                     break
             else:

@@ -55,13 +55,16 @@ class FeatureSpace:
         )
 
 
-def feature_space(features: FloatArray) -> FeatureSpace:
-    """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map."""
+def feature_space(features: FloatArray, cells: FloatArray | None = None) -> FeatureSpace:
+    """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map.
+
+    ``cells`` (n, q) are the columns as they were recorded, among which cells may stand apart; None are the features.
+    """
     n = len(features)
     centred = features - features.mean(axis=0)
     spread = centred.std(axis=0)
     kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
-    odds = np.clip(cells_apart(features) - constants.APART, 0.0, constants.MOST_FOR_APART)
+    odds = np.clip(cells_apart(features if cells is None else cells) - constants.APART, 0.0, constants.MOST_FOR_APART)
     if not kept.any():
         none = np.zeros((n, 0))
         return FeatureSpace(none, none, np.zeros(n), none, odds)

@@ -70,7 +70,7 @@ class ScoredRows:
         rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
         self.maturity = min(1.0, (count or self.count) / rows)
-        self.space = feature_space(model.covariates) if space is None else space
+        self.space = feature_space(model.covariates, model.cells) if space is None else space
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
