@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
-from benchmarks.anymodel.models import Problem
+from benchmarks.anymodel.models import Problem, draw
 
 ATTACKS = ("gross", "moderate", "leverage")
 #: How many standard normal scores moderate rows are shifted by, and how far out leverage rows are.
@@ -24,7 +24,7 @@ def attack(problem: Problem, kind: str, share: float, seed: int) -> tuple[dict[s
     data = {name: np.array(values) for name, values in problem.data.items()}
     n = len(data["y"])
     bad = np.zeros(n, dtype=bool)
-    bad[rng.choice(n, int(round(share * n)), replace=False)] = True
+    bad[rng.choice(n, round(share * n), replace=False)] = True
     if not bad.any():
         return data, bad
     m, kind_of = int(bad.sum()), data["y"].dtype
@@ -38,7 +38,7 @@ def attack(problem: Problem, kind: str, share: float, seed: int) -> tuple[dict[s
         X[bad, columns] = far
         mirrored = X.copy()
         mirrored[bad, columns] = -far
-        y = _drawn(problem, mirrored, others, rng)
+        y = draw(problem, problem.law(mirrored, **others), rng)
         data["X"] = X
     elif problem.labels:
         step = rng.integers(1, problem.labels, n) if kind == "gross" else 1
@@ -63,10 +63,3 @@ def attack(problem: Problem, kind: str, share: float, seed: int) -> tuple[dict[s
 
 def _discrete(problem: Problem, others: dict[str, np.ndarray], X: np.ndarray) -> bool:
     return not hasattr(problem.law(X, **others).dist, "pdf")
-
-
-def _drawn(problem: Problem, X: np.ndarray, others: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
-    law = problem.law(X, **others)
-    if problem.labels:
-        return (rng.uniform(size=len(X))[:, None] > law.cumsum(axis=1)).sum(axis=1)
-    return np.asarray(law.rvs(random_state=rng))

@@ -217,16 +217,19 @@ def make(name: str, n: int, seed: int) -> Problem:
     else:
         raise ValueError(name)
     law = problem.law(X, **problem.data)
-    if problem.labels:
-        y = (rng.uniform(size=n)[:, None] > law.cumsum(axis=1)).sum(axis=1)
-    else:
-        y = law.rvs(random_state=rng)
-    problem.data = {"X": X, "y": y, **problem.data}
+    problem.data = {"X": X, "y": draw(problem, law, rng), **problem.data}
     if name == "weibull":
         limit = 4.0
         problem.data["censored"] = problem.data["y"] > limit
         problem.data["y"] = np.minimum(problem.data["y"], limit)
     return problem
+
+
+def draw(problem: Problem, law: Any, rng: np.random.Generator) -> np.ndarray:
+    """Responses (n,) of a law, or labels of class probabilities (n, C)."""
+    if problem.labels:
+        return (rng.uniform(size=len(law))[:, None] > law.cumsum(axis=1)).sum(axis=1)
+    return np.asarray(law.rvs(random_state=rng))
 
 
 MODELS = (

@@ -19,6 +19,7 @@ class PriorFunctions:
 
             return Float64(jax, jax.jit(each))
 
+        self.function = density
         self.density = batched(density)
         self.gradient = batched(jax.grad(density))
         self.hessian = Float64(jax, jax.jit(hessian_of(jax, density)))
@@ -31,6 +32,11 @@ class JaxPrior:
 
     def __init__(self, functions: PriorFunctions, dim: int, data: tuple[Any, ...] = ()) -> None:
         self._functions, self._dim, self._data = functions, dim, data
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The log density as JAX can trace it, ``(flat, *data)``."""
+        return self._functions.function
 
     def log_density(self, theta: FloatArray) -> FloatArray:
         """Log density up to a constant, shape (...)."""

@@ -27,7 +27,7 @@ class LawOfRows(ModelWithLaw):
 
     def _set_laws(self, laws: Sequence[SiteLaw], simulation: Callable[..., dict[str, FloatArray]]) -> None:
         self._laws, self._simulation = tuple(laws), simulation
-        self._told = lru_cache(_REMEMBERED)(self._tell)
+        self._forget()
         told = [law.telling(self._init, *self._point) for law in laws]
         columns = sum(law.scores(self._init, *self._point)[0].shape[1] for law in laws)
         self.response_kind = laws[0].kind if len(laws) == 1 else "vector"
@@ -103,7 +103,7 @@ class LawOfRows(ModelWithLaw):
         return self._taken(np.concatenate(columns, axis=1))
 
     def features(self, theta: FloatArray) -> FloatArray:
-        """d mean / d theta over the spread, and sqrt(2) d log spread / d theta: (n, d), or (n, k, d) for vectors."""
+        """Derivatives of mean over spread, and sqrt(2) times those of log spread: (n, d), or (n, k, d) for vectors."""
         told = self._telling(theta)
         features = self._taken(told.by_mean + told.by_spread)
         return features[:, 0] if features.shape[1] == 1 else features
@@ -164,5 +164,9 @@ class LawOfRows(ModelWithLaw):
             observed[name] = block.reshape(values.shape)
             offset += size
         other = self._with_observed(observed)
-        other._told = lru_cache(_REMEMBERED)(other._tell)
+        other._forget()
         return other
+
+    def _forget(self) -> None:
+        """Forget derivatives: after a copy got other data."""
+        self._told = lru_cache(_REMEMBERED)(self._tell)

@@ -42,7 +42,9 @@ class Movement:
         with x64(self.jax):
             if not known:
                 # NumPyro's step knows its adaptation only after a beginning; a resumed run has had none here.
-                known.append(tree.tree_structure(self.begin(warmup, theta, np.zeros((len(theta), 2), np.uint32), arguments)))
+                known.append(
+                    tree.tree_structure(self.begin(warmup, theta, np.zeros((len(theta), 2), np.uint32), arguments))
+                )
             return step(tree.tree_unflatten(known[0], leaves), arguments)
 
     def _prepare(self, warmup: int) -> tuple[Any, Any, list[Any]]:

@@ -127,7 +127,9 @@ def _beta_binomial(upper: bool) -> Callable[..., FloatArray]:
         k = np.arange(int(np.max(n)) + 1.0).reshape(-1, *[1] * above.ndim)
         inside = (k <= n) & ((k >= above) if upper else (k < above))
         held = np.minimum(k, n)
-        mass = gammaln(n + 1) - gammaln(held + 1) - gammaln(n - held + 1) + betaln(held + a, n - held + b) - betaln(a, b)
+        mass = (
+            gammaln(n + 1) - gammaln(held + 1) - gammaln(n - held + 1) + betaln(held + a, n - held + b) - betaln(a, b)
+        )
         result: FloatArray = np.minimum(np.logaddexp.reduce(np.where(inside, mass, -np.inf), axis=0), 0.0)
         return result
 

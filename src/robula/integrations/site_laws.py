@@ -227,8 +227,9 @@ def _family_tails(name: str, values: Mapping[str, FloatArray]) -> Tails:
             low, high = family.log_cdf(at, *parameters), family.log_sf(at, *parameters)
             if "gate" in values:
                 gate, rest = np.log(values["gate"]), np.log1p(-values["gate"])
-                low, high = np.where(at >= 0, np.logaddexp(gate, rest + low), _NOTHING), np.where(
-                    at >= 0, rest + high, _CERTAIN
+                low, high = (
+                    np.where(at >= 0, np.logaddexp(gate, rest + low), _NOTHING),
+                    np.where(at >= 0, rest + high, _CERTAIN),
                 )
         if not ("low" in values or "high" in values):
             return low, high

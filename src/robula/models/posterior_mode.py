@@ -108,9 +108,7 @@ def weighted_mode(
 
 def _in_one_go(
     model: Model, weights: FloatArray
-) -> tuple[
-    Callable[[FloatArray], float], Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]
-]:
+) -> tuple[Callable[[FloatArray], float], Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
     """Log posterior, gradient and precision as functions that share one evaluation at each theta."""
 
     @lru_cache(2)

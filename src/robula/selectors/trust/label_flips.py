@@ -1,8 +1,9 @@
 """Labels: no label is impossible, so what is wrong shows only together: a likelihood in which labels may be flipped.
 
 p(label) = (1 - pi) p + pi (1 - p) / (classes - 1): a wrong label is any of the others. With no flips, with one rate pi
-for all rows, or with a rate that depends on where the row is and how sure the model is of it. The probability of a row not to be flipped is its weight: at the true
-parameters the score so weighted has mean 0, so the centre is not attenuated.
+for all rows, or with a rate that depends on where the row is and how sure the model is of it. The probability of a row
+not to be flipped is its weight: at the true parameters the score so weighted has mean 0, so the centre is not
+attenuated.
 """
 
 from __future__ import annotations
