@@ -7,7 +7,7 @@ What people type is here; the rest is in its room: ``robula.selectors``, ``robul
 from robula import datasets, exceptions, kernels, metrics, models, selectors, simulate, theory
 from robula._version import __version__
 from robula.diagnosis import certificate, contamination_path, diagnose, step_bias
-from robula.integrations import from_jax, from_numpyro, from_pymc
+from robula.integrations import from_jax, from_numpyro, from_pymc, weighted
 from robula.models import LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
 from robula.reporting.report_page import report
 from robula.result import Posterior, load
@@ -54,4 +54,5 @@ __all__ = [
     "step_bias",
     "theory",
     "trust",
+    "weighted",
 ]

@@ -68,8 +68,8 @@ class RowFunctions:
         init: Values,
         point: tuple[Any, Any],
     ) -> None:
-        self.start, self.unravel, self.shapes = flatten_init(jax, dict(init))
-        self.language, self.dim, self.jax = language, len(self.start), jax
+        start, self.unravel, self.shapes = flatten_init(jax, dict(init))
+        self.language, self.dim, self.jax = language, len(start), jax
         unravel = self.unravel
 
         def rows(flat: Any, data: Any, observed: Any) -> Any:
@@ -90,11 +90,11 @@ class RowFunctions:
 
         with x64(jax):
             # What cannot be traced with the data as arguments must fail here and now.
-            jax.eval_shape(lambda *inner: (rows(*inner), prior(*inner[:2])), self.start, *point)
-            jax.eval_shape(variables, self.start[None], point[0])
+            jax.eval_shape(lambda *inner: (rows(*inner), prior(*inner[:2])), start, *point)
+            jax.eval_shape(variables, start[None], point[0])
         self.log_density = log_density
         self.rows = Float64(jax, jax.jit(rows))
-        self.row_gradients = Float64(jax, jax.jit(jacobian_of(jax, rows, (self.start, *point))))
+        self.row_gradients = Float64(jax, jax.jit(jacobian_of(jax, rows, (start, *point))))
         self.weighted = Float64(jax, jax.jit(jax.vmap(jax.grad(weighted_sum), in_axes=(0, None, None, 0))))
         self.hessian = Float64(jax, jax.jit(hessian_of(jax, weighted_sum)))
         self.joint = jax.jit(
@@ -121,6 +121,8 @@ class RowsModel(Model):
         Unconstrained parameters to start from.
     source : object
         The user's own model.
+    reweigh : callable
+        Row weights (n,) to the user's own model with rows that count so.
     dims, coords : dict
         ArviZ's, for the variables that have them.
     """
@@ -133,10 +135,11 @@ class RowsModel(Model):
         observed: Mapping[str, Any],
         init: Values,
         source: Any,
+        reweigh: Callable[[FloatArray], Any],
         dims: Mapping[str, tuple[str, ...]],
         coords: Mapping[str, Sequence[Any]],
     ) -> None:
-        self._functions, self._data, self.source = functions, data, source
+        self._functions, self._data, self.source, self.reweigh = functions, data, source, reweigh
         self._observed = {name: np.asarray(value) for name, value in observed.items()}
         self._places: np.ndarray | None = None
         self._init = flatten_init(functions.jax, dict(init))[0]

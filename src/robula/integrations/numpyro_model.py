@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -79,9 +80,30 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
     refuse_missing("NumPyro", observed, _counted(trace, rows))
     made = _compiled(jax, model, args, kwargs, trace, rows, observed)
     options = dict(data=made.data, observed=observed, init=made.init, source=model, dims=_dims(trace), coords={})
+    options["reweigh"] = functools.partial(_reweighed, jax, model, rows)
     if made.laws is None:
         return RowsModel(made.functions, **options)
     return RowsModelWithLaw(made.functions, made.laws, made.simulation, **options)
+
+
+def _reweighed(jax: Any, model: Callable[..., Any], rows: _RowSites, weights: Any) -> Callable[..., Any]:
+    """Return the NumPyro model with rows that count so often (n,); priors and factors stay as they are."""
+    from numpyro.primitives import Messenger
+
+    class Weigh(Messenger):  # type: ignore[misc]
+        def process_message(self, msg: dict[str, Any]) -> None:
+            if msg["type"] != "sample" or msg["name"] not in rows.frames:
+                return
+            frame = rows.frames[msg["name"]]
+            counts = jax.numpy.asarray(weights).reshape(-1, *[1] * (0 if frame is None else -frame.dim - 1))
+            msg["scale"] = counts if msg["scale"] is None else msg["scale"] * counts
+
+    @functools.wraps(model)
+    def weighted_model(*args: Any, **kwargs: Any) -> Any:
+        with Weigh():
+            return model(*args, **kwargs)
+
+    return weighted_model
 
 
 class _Made(NamedTuple):
@@ -135,7 +157,7 @@ def _compiled(
         except Exception:
             data, key = [], None
             functions = build.functions(start, data, observed)
-        laws, simulation = build.laws(functions, (functions.start, data, observed))
+        laws, simulation = build.laws(functions, (np.zeros(functions.dim), data, observed))
         if key is not None:
             _KNOWN[key] = (functions, laws, simulation, moved)
             while len(_KNOWN) > _KEPT:

@@ -83,9 +83,24 @@ def from_pymc(model: Any) -> RowsModel:
     coords = {name: _labels(values) for name, values in model.coords.items() if values is not None}
     dims = {name: tuple(axes) for name, axes in model.named_vars_to_dims.items() if all(axes)}
     options = dict(data=data, observed=observed, init=init, source=model, dims=dims, coords=coords)
+    options["reweigh"] = functools.partial(_reweighed, pymc, model)
     if laws is None:
         return RowsModel(functions, **options)
     return RowsModelWithLaw(functions, laws, simulation, **options)
+
+
+def _reweighed(pymc: Any, model: Any, weights: np.ndarray) -> Any:
+    """Return a copy of the PyMC model with rows that count so often (n,): a potential adds what they lack or exceed."""
+    from pymc.model.fgraph import clone_model
+
+    copied = clone_model(model)
+    with copied:
+        total = 0.0
+        for variable in copied.observed_RVs:
+            term = pymc.logp(variable, copied.rvs_to_values[variable])
+            total = total + ((weights - 1.0).reshape(-1, *[1] * (term.ndim - 1)) * term).sum()
+        pymc.Potential("row_weights", total)
+    return copied
 
 
 # Compiled functions by model: new data in its pm.Data containers do not compile anew.
@@ -189,7 +204,7 @@ def _compiled(jax: Any, graph: _Graph, init: Values, point: tuple[Any, Any]) -> 
     simulation = _simulation(graph, functions)
     laws: list[SiteLaw] = []
     for name in observed:
-        law = _law(jax, graph, functions, simulation, name, (functions.start, *point))
+        law = _law(jax, graph, functions, simulation, name, (np.zeros(functions.dim), *point))
         if law is None:
             return functions, None, simulation
         laws.append(law)

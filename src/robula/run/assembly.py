@@ -122,6 +122,7 @@ def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -
     if found is None:
         raise InputError(
             f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
-            'Pass selector="trust" and a model that says the law of its rows, or a number.'
+            'Pass selector="trust" and a model that says the law of its rows (from_jax takes cdf= or simulate=), or a '
+            "number."
         )
     return min(found.share, 0.49)
