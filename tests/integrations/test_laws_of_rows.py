@@ -317,9 +317,9 @@ def test_a_cholesky_factor_of_pymc_and_a_hierarchical_mode():
     """LKJCholeskyCov loads, and hyperparameters do not run away to where the joint density is infinite."""
     pm = pytest.importorskip("pymc")
     group = np.arange(N) % 6
-    with pm.Model(coords={"group": list("abcdef")}) as model:
+    with pm.Model(coords={"group": list("abcdef"), "term": ["one", "two"]}) as model:
         factor, _, _ = pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=pm.Exponential.dist(1.0), compute_corr=True)
-        effect = pm.MvNormal("effect", mu=np.zeros(2), chol=factor, dims=("group", "group_b"), shape=(6, 2))
+        effect = pm.MvNormal("effect", mu=np.zeros(2), chol=factor, dims=("group", "term"))
         sigma = pm.HalfNormal("sigma", 1.0)
         pm.Normal("y", (effect[group] * X).sum(axis=1), sigma, observed=Y)
     built = robula.from_pymc(model)

@@ -63,7 +63,7 @@ class RowResponses:
         if self.simulate is None:
             grid, probability = _grid(y), self.on_grid(flat, chunked, y)[..., 1]
             uniform = np.random.default_rng(seed).uniform(size=len(y))
-            if y.dtype.kind in "iub" or (probability[:, 0] > 0).all():
+            if y.dtype.kind in "iub":
                 places = (probability < uniform[:, None]).sum(axis=1)
                 return {self.response: grid[np.minimum(places, len(grid) - 1)]}
             drawn = [np.interp(u, chances, grid) for u, chances in zip(uniform, probability, strict=True)]

@@ -240,12 +240,12 @@ class JaxModel(Model):
         return np.stack(results).reshape(theta.shape[:-1] + shape)
 
     def own_kernel(self, counts: FloatArray, burn_in: int) -> NUTS | None:
-        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro."""
-        if not (has_numpyro() and self.dense_curvature):
+        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro or burn-in."""
+        if not (has_numpyro() and self.dense_curvature and burn_in):
             return None
         function, arguments = self._prior_in_jax()
         weights = self._chunked(counts[None])[0]
-        return NUTS(_movement(self._functions, function), (self._chunks, weights, *arguments), max(burn_in, 1))
+        return NUTS(_movement(self._functions, function), (self._chunks, weights, *arguments), burn_in)
 
     def _prior_in_jax(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """The log prior as a function ``(flat, *arguments)`` that JAX can trace, and the arguments."""
@@ -258,12 +258,14 @@ class JaxModel(Model):
 
     def log_density(self, weights: FloatArray) -> Callable[[Any], Any]:
         """The log posterior of weighted rows (n,) as a function of the parameters' tree that JAX can trace."""
-        jax = import_extra("jax", "jax", "from_jax")
+        import_extra("jax", "jax", "from_jax")
+        from jax.flatten_util import ravel_pytree
+
         function, arguments = self._prior_in_jax()
         chunked = self._chunked(np.asarray(weights, dtype=np.float64)[None])[0]
 
         def density(parameters: Any) -> Any:
-            flat, _ = jax.flatten_util.ravel_pytree(parameters)
+            flat, _ = ravel_pytree(parameters)
             return self._functions.weighted_sum(flat, self._chunks, chunked) + function(flat, *arguments)
 
         return density
@@ -349,15 +351,29 @@ class _Structure:
 
 
 @lru_cache(16)
-def _functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
-    """Compile, or find what was compiled for the same function: data are arguments."""
+def _kept_functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
     return _Functions(log_likelihood, structure.unravel, dim)
 
 
+def _functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
+    """Compile, or find what was compiled for the same function: data are arguments."""
+    try:
+        return _kept_functions(log_likelihood, structure, dim)
+    except TypeError:  # a callable that cannot be a key
+        return _Functions(log_likelihood, structure.unravel, dim)
+
+
 @lru_cache(16)
-def _prior_functions(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
+def _kept_prior(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
     jax = import_extra("jax", "jax", "from_jax")
     return PriorFunctions(jax, lambda flat: log_prior(structure.unravel(flat)))
+
+
+def _prior_functions(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
+    try:
+        return _kept_prior(log_prior, structure)
+    except TypeError:
+        return _kept_prior.__wrapped__(log_prior, structure)
 
 
 class _Functions:

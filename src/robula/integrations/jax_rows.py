@@ -230,10 +230,10 @@ class RowsModel(Model):
         return {name: self._taken(values) for name, values in self._observed.items()}
 
     def own_kernel(self, counts: FloatArray, burn_in: int) -> NUTS | None:
-        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro."""
-        if not has_numpyro() or self._places is not None:
+        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro or burn-in."""
+        if not has_numpyro() or not burn_in:
             return None
-        return NUTS(self._functions.movement, (*self._point, counts), max(burn_in, 1))
+        return NUTS(self._functions.movement, (*self._point, self._all(counts)), burn_in)
 
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return draws (chains, draws, d) under the model's names, in constrained space."""

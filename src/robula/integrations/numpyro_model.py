@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
@@ -133,11 +132,12 @@ def _compiled(
     moving = [index for index, leaf in enumerate(leaves) if getattr(leaf, "ndim", 0) and leaf.dtype.kind in "biuf"]
     data = [np.asarray(leaves[index]) for index in moving]
     fixed = {index: leaf for index, leaf in enumerate(leaves) if index not in moving}
-    key: Any = None
-    with contextlib.suppress(TypeError):
-        shapes = tuple((leaf.shape, str(leaf.dtype)) for leaf in [*data, *observed.values()])
-        key = (model, structure, tuple(fixed.items()), shapes, tuple(rows.axes.items()))
+    shapes = tuple((leaf.shape, str(leaf.dtype)) for leaf in [*data, *observed.values()])
+    key: Any = (model, structure, tuple(fixed.items()), shapes, tuple(rows.axes.items()))
+    try:
         hash(key)
+    except TypeError:  # an argument that is neither an array nor a plain value
+        key = None
     start = _initial_point(jax, model, args, kwargs, trace, rows)
     if key in _KNOWN:
         _KNOWN.move_to_end(key)

@@ -109,5 +109,9 @@ class NUTS(Kernel):
         info = Info(-np.asarray(moved.z_grad), np.array(moved.accept_prob), np.array(moved.adapt_state.step_size))
         return State(np.array(moved.z), tuple(self._movement.jax.tree_util.tree_leaves(moved))), info
 
+    def relaxation_steps(self, step_size: float, precision: float) -> float | None:
+        """None: a trajectory is as long as it needs to be, and the effective sample size tells."""
+        return None
+
     def __repr__(self) -> str:
         return "NUTS() of NumPyro"

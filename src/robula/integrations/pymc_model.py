@@ -118,7 +118,11 @@ class _Graph:
 
     def __init__(self, pymc: Any, model: Any, constants: bool = False) -> None:
         from pytensor.compile.sharedvalue import SharedVariable
-        from pytensor.graph.traversal import ancestors
+
+        try:
+            from pytensor.graph.traversal import ancestors
+        except ImportError:  # before PyTensor 2.35
+            from pytensor.graph.basic import ancestors
 
         self.pymc, self.model = pymc, model
         self.names = [variable.name for variable in model.value_vars]
@@ -152,10 +156,12 @@ class _Graph:
         replaced = clone_replace(outputs, replace={**self._inputs, **self._observed})
         inputs = [*self.model.value_vars, *self._inputs.values(), *self._observed.values()]
         made = get_jaxified_graph(inputs=inputs, outputs=replaced)
-        names, counted = self.names, bool(self._observed)
+        names = self.names
+        # By name: JAX hands dicts over in the order of their keys.
+        seen = [variable.name for variable in self.model.observed_RVs] if self._observed else []
 
         def called(parameters: Values, data: Any, observed: Any) -> list[Any]:
-            found = made(*(parameters[name] for name in names), *data, *(observed.values() if counted else ()))
+            found = made(*(parameters[name] for name in names), *data, *(observed[name] for name in seen))
             return list(found)
 
         return called
@@ -253,7 +259,9 @@ def _simulation(graph: _Graph, functions: RowFunctions) -> Callable[..., dict[st
 
     @functools.cache
     def compiled() -> Any:
-        return graph.pymc.compile(graph.model.free_RVs, graph.model.observed_RVs, on_unused_input="ignore")
+        tools = graph.pymc.pytensorf
+        compiler = getattr(tools, "compile", None) or tools.compile_pymc
+        return compiler(graph.model.free_RVs, graph.model.observed_RVs, on_unused_input="ignore")
 
     def simulation(flat: Any, data: Any, observed: Any, seed: int) -> dict[str, np.ndarray]:
         with x64(functions.jax):

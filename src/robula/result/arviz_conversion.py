@@ -36,7 +36,9 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
     dims |= {
         name: list(axes)
         for name, axes in known.items()
-        if name in posterior.variables and posterior.variables[name].ndim == len(axes) + 2
+        if name in posterior.variables
+        and posterior.variables[name].ndim == len(axes) + 2
+        and not {"chain", "draw", "row", "parameter"} & set(axes)
     }
     used = {axis for axes in dims.values() for axis in axes}
     coords |= {name: labels for name, labels in (posterior.settings.get("coords") or {}).items() if name in used}
