@@ -240,7 +240,7 @@ class JaxModel(Model):
         return np.stack(results).reshape(theta.shape[:-1] + shape)
 
     def own_kernel(self, counts: FloatArray, burn_in: int) -> NUTS | None:
-        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro or burn-in."""
+        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without it or burn-in."""
         if not (has_numpyro() and self.dense_curvature and burn_in):
             return None
         function, arguments = self._prior_in_jax()

@@ -230,7 +230,7 @@ class RowsModel(Model):
         return {name: self._taken(values) for name, values in self._observed.items()}
 
     def own_kernel(self, counts: FloatArray, burn_in: int) -> NUTS | None:
-        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without NumPyro or burn-in."""
+        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without it or burn-in."""
         if not has_numpyro() or not burn_in:
             return None
         return NUTS(self._functions.movement, (*self._point, self._all(counts)), burn_in)
