@@ -16,6 +16,7 @@ from robula.result.thresholds import (
     FEWEST_DRAWS,
     GOOD_R_HAT,
     GUARDED_SHARE,
+    MANY_BAD_ROWS,
     STEADY_WEIGHTS,
     STEP_BIAS,
     TOO_FEW_DRAWS,
@@ -125,6 +126,14 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
+    removed = 1.0 - float(posterior.row_weights.mean())
+    if posterior.settings.get("contamination_budget") != posterior.settings.get("contamination") and (
+        removed > MANY_BAD_ROWS
+    ):
+        mild.append(
+            f"{removed:.0%} of the rows are called bad, and no limit was declared: look at them, for a model that does "
+            "not fit can look like that too; if you know that fewer are bad, declare it as contamination=."
+        )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
     size, r_hat = measured.effective_sample_size, measured.r_hat

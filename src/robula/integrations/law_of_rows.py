@@ -33,7 +33,6 @@ class LawOfRows(ModelWithLaw):
         self.response_kind = laws[0].kind if len(laws) == 1 else "vector"
         if columns > 1 and self.response_kind == "number":
             self.response_kind = "vector"
-        self.classes = laws[0].classes
         kinds = [law.noise(one) for law, one in zip(laws, told, strict=True)]
         self.noise = "estimated" if "estimated" in kinds else kinds[0]
         self.law_source = "; ".join(dict.fromkeys(law.source for law in laws))

@@ -23,7 +23,7 @@ from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
 from robula.run.checkpoint import Checkpoints, seconds_of
-from robula.run.collector import Collector, collect
+from robula.run.collector import Collector, collect, widened
 from robula.run.description import describe
 from robula.run.driver import iterate, track
 from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
@@ -44,8 +44,8 @@ from robula.target.selection_refresh import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
-# 128 GiB of draws: a slip of the pen, not a plan.
-_MOST_NUMBERS = 2**34
+# Bytes, where the machine does not tell.
+_USUAL_MEMORY = 2**34
 
 
 @few_threads_for_small_data
@@ -161,12 +161,8 @@ def sample(
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else check_start(start, chains, model.dim)
     root = seed_sequence(seed)
-    if chains * draws * model.dim > _MOST_NUMBERS:
-        raise InputError(
-            f"chains * draws * parameters = {chains * draws * model.dim:.3g} numbers do not fit in memory; "
-            "keep fewer draws with thin=."
-        )
     steps = burn_in + draws * thin
+    _require_memory(chains * draws * model.dim, steps)
     step_sizes = check_step_size(step_size, steps)
     setup = Setup(
         model=identity(model),
@@ -235,12 +231,13 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
     collected = collect(shown, target, collector, parts.default_step_size, write)
+    kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     warn_if_unconverged(collected.draws, model.parameter_names)
     last_step = float(collected.stats["step_size"][:, -1].mean())
     acceptance = collected.stats.get("acceptance")
     return Posterior(
-        draws=collected.draws,
+        draws=kept,
         row_weights=collected.row_weights,
         parameter_names=model.parameter_names,
         stats=collected.stats,
@@ -258,6 +255,7 @@ def sample(
             "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
             "dims": {name: list(names) for name, names in model.variable_dims.items()},
             "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
+            "row_doubt": doubt,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
             "step_size": last_step,
@@ -285,7 +283,7 @@ def sample(
             "setup": setup.to_dict(),
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
-        variables=model.variables(collected.draws),
+        variables=model.variables(kept),
         half_row_weights=collected.half_row_weights,
     )
 
@@ -328,6 +326,23 @@ def rob_ula(
         guard=guard,
         progress=progress,
     )
+
+
+def _require_memory(numbers: int, steps: int) -> None:
+    """Refuse draws or steps that this machine cannot hold, before any work.
+
+    Draws are held about three times; an eighth of the memory full of steps is a slip of the pen, not a plan.
+    """
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        most = _USUAL_MEMORY
+    for count, factor, words in ((numbers, 3, "chains * draws * parameters"), (steps, 8, "burn_in + draws * thin")):
+        if 8 * factor * count > most:
+            raise InputError(
+                f"{words} = {count:.3g} does not fit in the memory of this machine ({most / 2**30:.1f} GB, "
+                f"{most // (8 * factor):.3g} at most); use fewer draws, or keep fewer of them with thin=."
+            )
 
 
 def _seed_record(root: np.random.SeedSequence) -> Any:

@@ -10,12 +10,17 @@ import numpy as np
 from scipy.special import expit
 
 from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
 
 _NO_SHARE = 1e-300
+# The declared law, a free shape, and a spread and a mean that differ from place to place.
+FREEDOMS = (2, 1, 0)
+FULL_FREEDOM = FREEDOMS[0]
 # What the law's covariates and the leverages are looked at again at, in steps.
 _LOOK_AGAIN = (2, 8)
 _LEVERAGE_EVERY = 5
@@ -37,8 +42,9 @@ class Explanation:
         Largest share of rows that may be called bad.
     gross : bool
         Whether there can be gross rows.
-    free : bool
-        Whether the law may differ from the declared one.
+    freedom : int
+        How far the law may differ from the declared one: 0 not at all, 1 in its shape, 2 also in its spread and its
+        mean from place to place. Few rows cannot pay for all of it.
     law : RowLaw, optional
         A law to begin from.
 
@@ -62,7 +68,7 @@ class Explanation:
         budget: float,
         *,
         gross: bool = True,
-        free: bool = True,
+        freedom: int = FULL_FREEDOM,
         law: RowLaw | None = None,
         leverage: FloatArray | None = None,
     ) -> None:
@@ -75,10 +81,11 @@ class Explanation:
         self.members: FloatArray = np.zeros((n, 0))
         self.scores = rows.scores(theta, self.leverage, self.weights)
         scale_sd = constants.IMPLIED_SCALE if rows.model.noise == "implied" else constants.SCALE
-        self.law = RowLaw(*self._law_covariates(), free, scale_sd)
-        if law is not None and free:
+        self.freedom = freedom
+        self.law = RowLaw(*self._law_covariates(), freedom > 0, scale_sd)
+        if law is not None and len(law.parameters) == len(self.law.parameters) and freedom:
             self.law.parameters, self.law.trends, self.law.bends = law.parameters.copy(), law.trends, law.bends
-        elif free and rows.model.noise != "declared":
+        elif freedom and rows.model.noise != "declared":
             spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
             self.law.parameters[0] = math.log(max(spread, 1e-9))
         self.wanted = 0.0
@@ -90,7 +97,9 @@ class Explanation:
 
     def with_population(self, suspects: FloatArray) -> Explanation:
         """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them."""
-        other = Explanation(self.rows, self.theta, self.budget, free=self.free, law=self.law, leverage=self.leverage)
+        other = Explanation(
+            self.rows, self.theta, self.budget, freedom=self.freedom, law=self.law, leverage=self.leverage
+        )
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
         suspects = suspects * others
@@ -107,11 +116,10 @@ class Explanation:
         other.populations.append(BadPopulation(self.rows, other.scores, suspects))
         return other
 
-    def with_law(self, free: bool) -> Explanation:
-        """Return a copy with the declared law, or with a free one."""
-        other = Explanation(
-            self.rows, self.theta, self.budget, free=free, law=self.law if self.free else None, leverage=self.leverage
-        )
+    def with_law(self, freedom: int) -> Explanation:
+        """Return a copy with a law of another freedom."""
+        law = self.law if self.free else None
+        other = Explanation(self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=self.leverage)
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         other.weights, other.scores, other.members = self.weights, self.scores, self.members
         other.populations = [
@@ -122,7 +130,7 @@ class Explanation:
 
     def on(self, rows: ScoredRows, theta: FloatArray) -> Explanation:
         """Return the same explanation for other rows (all of them, after a search on some), beginning at theta."""
-        other = Explanation(rows, theta, self.budget, gross=self.gross_share > _NO_SHARE, free=self.free)
+        other = Explanation(rows, theta, self.budget, gross=self.gross_share > _NO_SHARE, freedom=self.freedom)
         other.law.parameters = self.law.parameters.copy()
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         return other
@@ -154,6 +162,10 @@ class Explanation:
                 self._maximise(step, shares)
         self.evidence = self._evidence()
         return self
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta with the doubt about rows in it."""
+        return louis_covariance(model, self.weights, self.theta)
 
     def ask_without_limit(self, steps: int) -> None:
         """Where the budget was spent whole, look what would be called bad without one: ``wanted``.
@@ -233,8 +245,12 @@ class Explanation:
         """What the spread may grow with (n, 3), and what the mean may be off by (n, b).
 
         The spread: the fitted value, the distance, and the direction in which squared scores grow most. The mean:
-        square and cube of the fitted value, and squares along the two directions in which scores curve most.
+        square and cube of the fitted value, and squares along the two directions in which scores curve most. None of
+        it, (n, 0), where the law is free in its shape only.
         """
+        if self.freedom < FULL_FREEDOM:
+            nothing = np.zeros((self.rows.count, 0))
+            return nothing, nothing
         space, z, w = self.rows.space, np.clip(self.scores.point, -3.0, 3.0), self.weights
         fitted = self.rows.fitted(self.theta)
         inner = space.inner

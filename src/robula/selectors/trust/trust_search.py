@@ -17,8 +17,9 @@ from robula.selectors.trust.beginnings import (
     suspects_by_place,
     suspects_by_score,
 )
-from robula.selectors.trust.explanation import Explanation, best
+from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.row_doubt import Explained
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
@@ -32,11 +33,9 @@ _TOO_MANY = "more bad rows than allowed"
 _SAME = 0.3
 
 
-class Fitted(Protocol):
+class Fitted(Explained, Protocol):
     """What every fitted explanation has, whatever its rows are."""
 
-    theta: FloatArray
-    weights: FloatArray
     evidence: float
     wanted: float
 
@@ -101,23 +100,23 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     thetas = beginning_parameters(rows, budget)
     plain = thetas[0]
-    looked = [Explanation(rows, theta, budget, free=free) for theta in thetas for free in (True, False)]
+    looked = [Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS]
     gross = _best_allowed(_best_few([explanation.fit(_LOOK) for explanation in looked]))
-    nothing = [Explanation(rows, plain, budget, gross=False, free=free).fit(_SETTLE) for free in (True, False)]
+    nothing = [Explanation(rows, plain, budget, gross=False, freedom=freedom).fit(_SETTLE) for freedom in FREEDOMS]
     if gross.free:
-        law = gross.law
-        nothing.append(Explanation(rows, plain, budget, gross=False, law=law, leverage=gross.leverage).fit(_SETTLE))
+        begun = Explanation(rows, plain, budget, gross=False, freedom=gross.freedom, law=gross.law)
+        nothing.append(begun.fit(_SETTLE))
     found = {"nothing is wrong": best(nothing), "gross rows": gross}
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
     for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
-        at = gross if index == 0 else Explanation(rows, theta, budget, free=gross.free)
+        at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
         suspects = suspects_by_score(rows, theta, budget, thorough=index == 0)
         looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
     settled = _best_few(looked)
     if not settled:
         return found
     one = best(settled)
-    settled.append(_settled(one.with_law(not one.free)))
+    settled += [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
     one = _best_allowed(settled)
     found["a bad population"] = one
     if one.evidence > max(gross.evidence, found["nothing is wrong"].evidence):

@@ -17,6 +17,7 @@ from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.law_words import law_findings
+from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
 #: The share of bad rows that is looked for where none is declared: what two populations of one size leave undecided.
@@ -38,7 +39,7 @@ class TrustSelector(Selector):
     """
 
     name: ClassVar[str | None] = "trust"
-    citations: ClassVar[tuple[str, ...]] = ("miller2019", "jones2009")
+    citations: ClassVar[tuple[str, ...]] = ("miller2019", "jones2009", "louis1982")
 
     def prepared(self, model: Model, contamination: float) -> Selector:
         """Find the row weights of this model, once."""
@@ -80,6 +81,8 @@ class Trust:
         Why the model does not fit; None where it does.
     beyond_budget : int
         How many unmistakable rows were removed beyond the declared contamination.
+    widening : ndarray, shape (d, d), or None
+        Linear map that puts the doubt about which rows are bad into draws around theta; None where there is no doubt.
     """
 
     weights: FloatArray
@@ -90,6 +93,7 @@ class Trust:
     law: tuple[str, ...]
     misfit: str | None
     beyond_budget: int
+    widening: FloatArray | None
 
 
 def judge(model: ModelWithLaw, contamination: float) -> Trust:
@@ -106,16 +110,18 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
         weights = np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
     law = law_findings(verdict)
+    removed = float((1.0 - weights).sum())
     misfit = None
     if verdict.beyond_budget:
+        few = f"only the {removed:.0f} that stand out are called bad"
+        kept = few if removed > 0.5 else "none of them is called bad"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than contamination={contamination:g} allows, so none of them is "
-            f"called bad and all are kept: the model does not fit these data.{off} Look at the residuals, change the "
-            "model, or declare a larger contamination."
+            f"more rows disagree with the model than contamination={contamination:g} allows, so {kept} and the others "
+            f"are kept: the model does not fit these data.{off} Look at the residuals, change the model, or declare a "
+            "larger contamination."
         )
         warn(misfit, MisfitWarning)
-    removed = float((1.0 - weights).sum())
     beyond = max(0, round(removed - contamination * model.n_rows))
     if beyond:
         warn(
@@ -124,7 +130,15 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
             BreakdownWarning,
         )
     return Trust(
-        weights, theta, removed / model.n_rows, _standard_error(verdict), verdict.probabilities, law, misfit, beyond
+        weights,
+        theta,
+        removed / model.n_rows,
+        _standard_error(verdict),
+        verdict.probabilities,
+        law,
+        misfit,
+        beyond,
+        widening(model, verdict.explanations, verdict.probabilities, theta, weights),
     )
 
 
@@ -165,6 +179,11 @@ class PreparedTrust(Selector):
     def centre(self) -> FloatArray:
         """The mode of the weighted rows, shape (d,)."""
         return self.found.theta
+
+    @property
+    def widening(self) -> FloatArray | None:
+        """The map (d, d) that puts the doubt about rows into the draws."""
+        return self.found.widening
 
     @property
     def estimated_contamination(self) -> ContaminationEstimate:
