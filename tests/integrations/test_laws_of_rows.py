@@ -115,8 +115,10 @@ def test_censored_rows_are_an_interval():
     from robula.integrations.numpyro_laws import describe_distribution
 
     y, censored = np.array([0.5, 2.0]), np.array([False, True])
-    found = describe_distribution(jax, dist.RightCensoredDistribution(dist.Weibull(np.ones(2), 1.5), censored), y)
-    values = {key: np.asarray(array, dtype=float) for key, array in found.arrays.items()}
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        law = dist.RightCensoredDistribution(dist.Weibull(np.ones(2), 1.5), censored)
+        found = describe_distribution(jax, law, y)
+        values = {key: np.asarray(array, dtype=float) for key, array in found.arrays.items()}
     lower, upper = tail_scores(_family_tails(found.family, values))
     expected = stats.norm.ppf(stats.weibull_min(1.5).cdf(y))
     np.testing.assert_allclose(lower, expected, rtol=1e-5)

@@ -73,7 +73,7 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
                 f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); pass its arguments "
                 "after it: from_numpyro(model, *args, **kwargs)."
             ) from error
-    rows = _row_sites(trace)
+        rows = _row_sites(trace)
     _refuse_unsupported(trace, rows)
     observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}
     refuse_missing("NumPyro", observed, _counted(trace, rows))

@@ -97,7 +97,7 @@ class Model(ABC):
 
         A model whose functions cost more to call than to compute has them in one go.
         """
-        value = float(weighted_sum(self.log_likelihood(theta), weights) + self.prior.log_density(theta))
+        value = float(weighted_sum(self.log_likelihood(theta), self.counted(weights)) + self.prior.log_density(theta))
         slope = self.weighted_gradient(theta, weights) + self.prior.gradient(theta)
         return value, slope, self.curvature(theta, weights) + self.prior.precision(theta)
 
