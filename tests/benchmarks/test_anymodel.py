@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
 from benchmarks.anymodel import __main__ as board
 from benchmarks.anymodel.attacks import ATTACKS, attack
 from benchmarks.anymodel.models import MODELS, make
