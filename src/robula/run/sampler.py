@@ -86,7 +86,8 @@ def sample(
         object.
     kernel : str or Kernel, optional
         "auto" takes "exact" (independent draws) where the posterior of the weighted rows is normal, "hmc"
-        (Metropolis-adjusted) where the row weights are fixed, and else, or with a ``step_size``, "preconditioned_lm";
+        (Metropolis-adjusted) where the row weights are fixed (NumPyro's NUTS for models from NumPyro, PyMC and JAX, if
+        it is installed), and else, or with a ``step_size``, "preconditioned_lm";
         ``settings["kernel"]`` says which. "ula" is the paper's, "lm" Leimkuhler and Matthews' (no variance bias on
         Gaussians), "preconditioned_lm" the same in coordinates in which the trusted rows' posterior is round; "baoab"
         is kinetic, also "preconditioned_baoab". Or an object.
