@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -66,7 +65,8 @@ def from_pymc(model: Any) -> RowsModel:
     graph = _Graph(pymc, model)
     data = [np.asarray(variable.get_value()) for variable in graph.shared]
     key = (tuple(init), tuple((array.shape, str(array.dtype)) for array in [*data, *observed.values()]))
-    known = _KNOWN.get(model, {})
+    # Kept with the model: new data in its pm.Data containers do not compile anew, and all goes when it goes.
+    known = vars(model).get(_KNOWN, {})
     if key not in known:
         try:
             known = {key: _compiled(jax, graph, init, (data, observed))}
@@ -78,10 +78,12 @@ def from_pymc(model: Any) -> RowsModel:
             data = []
             known = {key: _compiled(jax, graph, init, (data, observed))}
         else:
-            _KNOWN[model] = known
+            vars(model)[_KNOWN] = known
     functions, laws, simulation = known[key]
-    coords = {name: _labels(values) for name, values in model.coords.items() if values is not None}
-    dims = {name: tuple(axes) for name, axes in model.named_vars_to_dims.items() if all(axes)}
+    latent = {variable.name for variable in [*model.free_RVs, *model.deterministics]}
+    dims = {name: tuple(axes) for name, axes in model.named_vars_to_dims.items() if name in latent and all(axes)}
+    used = {axis for axes in dims.values() for axis in axes}
+    coords = {name: _labels(values) for name, values in model.coords.items() if values is not None and name in used}
     options = dict(data=data, observed=observed, init=init, source=model, dims=dims, coords=coords)
     options["reweigh"] = functools.partial(_reweighed, pymc, model)
     if laws is None:
@@ -103,8 +105,7 @@ def _reweighed(pymc: Any, model: Any, weights: np.ndarray) -> Any:
     return copied
 
 
-# Compiled functions by model: new data in its pm.Data containers do not compile anew.
-_KNOWN: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_KNOWN = "_robula_functions"
 
 
 class _Graph:
@@ -271,7 +272,10 @@ def _simulation(graph: _Graph, functions: RowFunctions) -> Callable[..., dict[st
             one for one in function.get_shared() if type(one.type).__name__ == "RandomGeneratorType"
         ):
             rng.set_value(np.random.default_rng([seed, place]))
-        free = [np.asarray(values[variable.name][0], dtype=variable.dtype) for variable in graph.model.free_RVs]
+        free = [
+            np.asarray(values[variable.name][0], dtype=getattr(variable, "dtype", np.float64))
+            for variable in graph.model.free_RVs
+        ]
         return dict(zip(observed, function(*free), strict=True))
 
     return simulation
