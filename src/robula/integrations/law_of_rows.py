@@ -28,6 +28,11 @@ class LawOfRows(ModelWithLaw):
     def _set_laws(self, laws: Sequence[SiteLaw], simulation: Callable[..., dict[str, FloatArray]]) -> None:
         self._laws, self._simulation = tuple(laws), simulation
         self._forget()
+        responses = [_flat(values) for values in self._point[-1].values()]
+        self._covariates = [
+            not any(_flat(array).shape == own.shape and (_flat(array) == own).all() for own in responses)
+            for array in self._recorded
+        ]
         told = [law.telling(self._init, *self._point) for law in laws]
         columns = sum(law.scores(self._init, *self._point)[0].shape[1] for law in laws)
         self.response_kind = laws[0].kind if len(laws) == 1 else "vector"
@@ -128,17 +133,8 @@ class LawOfRows(ModelWithLaw):
     @property
     def cells(self) -> FloatArray:
         """Real numbers among the data, rows along their first axis and the responses apart, shape (n, q)."""
-        found = []
-        for array in self._recorded:
-            columns = np.reshape(np.asarray(array, dtype=np.float64), (len(array), -1))
-            if not any(columns.shape == own.shape and (columns == own).all() for own in self._responses):
-                found.append(columns)
+        found = [_flat(array) for array, known in zip(self._recorded, self._covariates, strict=True) if known]
         return self._taken(np.concatenate(found, axis=1)) if found else np.zeros((self.n_rows, 0))
-
-    @property
-    def _responses(self) -> list[FloatArray]:
-        whole = self._point[-1].values()
-        return [np.reshape(np.asarray(values, dtype=np.float64), (len(values), -1)) for values in whole]
 
     def fitted(self, theta: FloatArray) -> FloatArray:
         """The linear predictor of each row, shape (n,): its mean on the scale of its link."""
@@ -169,3 +165,8 @@ class LawOfRows(ModelWithLaw):
     def _forget(self) -> None:
         """Forget derivatives: after a copy got other data."""
         self._told = lru_cache(_REMEMBERED)(self._tell)
+
+
+def _flat(array: Any) -> FloatArray:
+    """Rows (n, ...) as a matrix (n, q)."""
+    return np.reshape(np.asarray(array, dtype=np.float64), (len(array), -1))
