@@ -74,9 +74,9 @@ class ModelWithLaw(Model):
         return self.features(self.initial)
 
     @property
-    def cells(self) -> FloatArray:
-        """The columns of each row as they were recorded, shape (n, q): where a slip of the pen would show."""
-        return self.covariates
+    def cells(self) -> FloatArray | None:
+        """The columns as they were recorded, where a slip of the pen would show, (n, q); None: the covariates are."""
+        return None
 
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -142,13 +142,6 @@ class ScoredRows:
         result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
         return result
 
-    def fitted(self, theta: FloatArray) -> FloatArray:
-        """Fitted values (n,), less their median, in units of their median deviation; 0 where they do not vary."""
-        values = self.model.fitted(theta)
-        centred = values - np.median(values)
-        spread = 1.4826 * float(np.median(np.abs(centred)))
-        return np.clip(centred / spread, -50.0, 50.0) if spread > 1e-12 else np.zeros(self.count)
-
 
 def _inverse_root(information: FloatArray) -> FloatArray:
     """F (d, d) with F F' the inverse; of the eigenvalues' sizes where a prior is not concave."""
