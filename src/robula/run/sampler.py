@@ -18,6 +18,7 @@ from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
@@ -93,7 +94,8 @@ def sample(
         object.
     kernel : str or Kernel, optional
         "auto" takes "exact" (independent draws) where the posterior of the weighted rows is normal, "hmc"
-        (Metropolis-adjusted) where the row weights are fixed, and else, or with a ``step_size``, "preconditioned_lm";
+        (Metropolis-adjusted) where the row weights are fixed (NumPyro's NUTS for models from NumPyro, PyMC and JAX, if
+        it is installed), and else, or with a ``step_size``, "preconditioned_lm";
         ``settings["kernel"]`` says which. "ula" is the paper's, "lm" Leimkuhler and Matthews' (no variance bias on
         Gaussians), "preconditioned_lm" the same in coordinates in which the trusted rows' posterior is round; "baoab"
         is kinetic, also "preconditioned_baoab". Or an object.
@@ -280,6 +282,9 @@ def sample(
             "selector": repr(parts.selector),
             "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
+            "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+            "dims": {name: list(names) for name, names in model.variable_dims.items()},
+            "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
             "row_doubt": doubt,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
