@@ -77,6 +77,7 @@ def test_wrong_use_of_many_files_is_a_sentence(files):
     assert "--target" in invoke("fit", files / "part*.parquet", "--out", files / "o", code=2)
     words = ("fit", files / "part*.parquet", "--target", "y", "--out", files / "o")
     assert "single file" in invoke(*words, "--drop-missing", code=2)
+    assert "single file" in invoke(*words, "--row-weights", "a", code=2)
     assert "no column 'z'" in invoke(*words[:3], "z", "--out", files / "o", code=2)
     assert not (files / "o").exists()
 
