@@ -30,7 +30,7 @@ def run_ours(method: str, model: Model, sizes: dict[str, int], seed: int, **argu
     if method == "median_of_means":
         return robula.sample(model, contamination=settings.DECLARED, selector="median_of_means", **recommended)
     if method == "robula":
-        return robula.sample(model, contamination=settings.DECLARED, **recommended)
+        return robula.sample(model, contamination=settings.LIMIT, **recommended)
     try:
         return robula.sample(model, contamination="estimate", **recommended)  # type: ignore[arg-type]
     except robula.exceptions.InputError as error:

@@ -102,7 +102,7 @@ Written by `python -m benchmarks.leaderboard --page` from {int(finished.sum())} 
 [results.csv](../benchmarks/leaderboard/results.csv). {settings.N_CLEAN} clean rows; {len(settings.SEEDS)} seeds a cell
 ({len(settings.CLEAN_SEEDS)} without bad rows, {settings.SPLITS} splits of each data set). A run goes seed by seed and may be stopped; a cell is the mean of
 the seeds it has. Runs: {_counts(table[finished])}. All methods know the noise scale, and those that ask for a contamination are told
-{settings.DECLARED}, in every cell. The attacks are `robula.simulate.attacks`; without bad rows they are one problem, "none".
+{settings.DECLARED}, in every cell; robula, for which it is an upper limit, is told {settings.LIMIT}. The attacks are `robula.simulate.attacks`; without bad rows they are one problem, "none".
 
 - Bias, spread and W2 are distances to the exact posterior of the clean rows, in its widths (`robula.metrics`).
 - W2 is net of sampling noise: sqrt(W2^2 - floor^2), and at least the bias. The floor is what the draws of a run would show if their law were right,

@@ -11,6 +11,8 @@ RECOMMENDED: dict[str, Any] = {}
 
 #: The contamination that the methods are told, in every cell.
 DECLARED = 0.2
+#: What robula's default is told: the most that bad rows can be, which is what its contamination means since version 0.2.
+LIMIT = 0.35
 
 N_CLEAN = 1000
 DIMS = (5, 20, 200)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
@@ -10,7 +12,7 @@ import robula
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust.explanation import within_budget
-from robula.selectors.trust.feature_space import cells_apart, feature_space
+from robula.selectors.trust.feature_space import FeatureMap, feature_space
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
 from robula.simulate import contaminated_regression, mean_estimation
 
@@ -208,12 +210,49 @@ def test_coordinates_are_affine_invariant_and_cells_apart_are_seen():
     mapped = X @ np.array([[1.0, 0, 0, 0], [3.0, 1.0, 2.0, 0], [0, -1.0, 1.0, 0], [5.0, 0, 0, 1e3]]).T
     np.testing.assert_allclose(feature_space(X).distance, feature_space(mapped).distance, atol=1e-8)
     X[:5, 2] = -999.0
-    apart = cells_apart(X)
+    apart = FeatureMap(X).cells_apart(X)
     assert apart[:5].min() > 6.0 > apart[5:].max()
 
 
-def test_rows_without_noise_are_refused_in_words():
+def test_rows_without_noise_are_kept():
     X = np.random.default_rng(0).standard_normal((50, 2))
     model = robula.LinearModel(X, X @ [1.0, 2.0], noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0))
-    with pytest.raises(robula.exceptions.InputError, match="noise_scale= as a number"):
-        robula.trust(model, 0.1)
+    found = robula.trust(model, 0.1)
+    assert found.weights.min() > 0.99
+    assert found.theta[:2] == pytest.approx([1.0, 2.0])
+
+
+def test_a_code_behind_a_limit_does_not_hide_it():
+    # A quarter of y is at 0, the least that can be recorded, and a twentieth is the code -999: only the code is bad.
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((600, 3))
+    y = np.maximum(X @ [1.0, 1.0, 1.0] + 1.0 + 0.5 * rng.standard_normal(600), 0.0)
+    code = np.zeros(600, dtype=bool)
+    code[:30] = True
+    y[code] = -999.0
+    found = robula.trust(unknown_scale(X, y), 0.1)
+    assert found.weights[code].max() < 0.01
+    assert found.weights[~code & (y == 0.0)].min() > 0.9
+
+
+def test_codes_in_a_column_up_to_the_limit():
+    problem = robula.simulate.contaminated_regression("sentinel_column", 700, 10, 0.3, seed=2)
+    found = robula.trust(problem.model, 0.3)
+    away = found.theta - problem.clean_posterior.mean
+    widths = np.sqrt(np.diag(problem.clean_posterior.covariance))
+    assert np.abs(away / widths).max() < 0.1
+    assert found.weights[problem.outlier_mask].max() < 0.01
+
+
+def test_a_law_that_is_off_wants_ever_more_rows_and_gets_none():
+    # y grows with the square of x: any number of rows can be called bad, and none is.
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((1500, 2))
+    y = X[:, 0] + 1.5 * X[:, 0] ** 2 + 0.3 * rng.standard_normal(1500)
+    model = unknown_scale(X, y)
+    for limit in (0.05, 0.2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MisfitWarning)
+            found = robula.trust(model, limit)
+        assert 1.0 - found.weights.mean() < 0.02
+        assert found.law or found.misfit

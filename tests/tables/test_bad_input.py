@@ -139,7 +139,8 @@ REFUSED_CALLS = {
     "seed text": (dict(seed="a"), "seed='a'"),
     "start of another shape": (dict(start=np.zeros(2)), r"start has shape \(2,\)"),
     "start huge": (dict(start=[10**400, 0, 0]), "start"),
-    "more draws than memory": (dict(draws=10**12), "do not fit in memory"),
+    "more draws than memory": (dict(draws=10**11), "does not fit in the memory"),
+    "more steps than memory": (dict(burn_in=10**11), "does not fit in the memory"),
     "start nan": (dict(start=[np.nan, 0, 0]), "start has missing"),
     "start variance": (dict(start_variance=0), "start_variance=0"),
 }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula.exceptions import InputError
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
@@ -16,6 +17,7 @@ from robula.result.thresholds import (
     FEWEST_DRAWS,
     GOOD_R_HAT,
     GUARDED_SHARE,
+    MANY_BAD_ROWS,
     STEADY_WEIGHTS,
     STEP_BIAS,
     TOO_FEW_DRAWS,
@@ -77,6 +79,7 @@ class Diagnosis(NamedTuple):
         return "\n".join(lines)
 
 
+@few_threads_for_small_data
 def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnosis:
     """Judge a finished run in plain words.
 
@@ -125,6 +128,14 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
+    removed = 1.0 - float(posterior.row_weights.mean())
+    if posterior.settings.get("contamination_budget") != posterior.settings.get("contamination") and (
+        removed > MANY_BAD_ROWS
+    ):
+        mild.append(
+            f"{removed:.0%} of the rows are called bad, and no limit was declared: look at them, for a model that does "
+            "not fit can look like that too; if you know that fewer are bad, declare it as contamination=."
+        )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
     size, r_hat = measured.effective_sample_size, measured.r_hat

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robula._files import write_text
-from robula._threads import threads_for
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import show
 from robula.diagnosis.flipping_rows import Hinge
@@ -41,6 +41,7 @@ _MOST_WORK = 10**8
 _SENSITIVITY_COLUMNS = ("contamination", "parameter", "mean", "low", "high")
 
 
+@few_threads_for_small_data
 def report(
     posterior: Posterior,
     path: str | os.PathLike[str],
@@ -198,8 +199,7 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
         return None
     if model.dim != dim:
         raise InputError(f"model has {model.dim} parameters, but the posterior has {dim}; pass the model it is of.")
-    with threads_for(model.n_rows * model.dim):
-        return laplace(model)
+    return laplace(model)
 
 
 def _run_line(posterior: Posterior) -> str:

@@ -97,6 +97,15 @@ class Posterior:
             )
 
     @property
+    def row_doubt(self) -> FloatArray:
+        """Share (d,) of each parameter's width that is due to not knowing for sure which rows are bad.
+
+        0 where every row is either trusted or not, and where the selector has no doubt to tell.
+        """
+        known = self.settings.get("row_doubt")
+        return np.zeros(self.draws.shape[-1]) if known is None else np.asarray(known, dtype=np.float64)
+
+    @property
     def flat_draws(self) -> FloatArray:
         """Draws of all chains as one list, shape (chains * draws, d)."""
         return self.draws.reshape(-1, self.draws.shape[-1])

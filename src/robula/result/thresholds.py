@@ -21,3 +21,7 @@ STEADY_WEIGHTS = 0.05
 GUARDED_SHARE = 0.01
 #: Largest bias of the step, in posterior widths, that can be left alone, and the variance inflation that amounts to it.
 STEP_BIAS, VARIANCE_INFLATION = 0.1, 1.2
+
+#: An estimated share of bad rows from which a model that does not fit is as likely a reason: of two populations, the
+#: smaller one would be a quarter of all.
+MANY_BAD_ROWS = 0.25

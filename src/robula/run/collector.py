@@ -236,3 +236,21 @@ def collect(
             f"interrupted: the result holds {collector.done} of {collector.draws} draws per chain.", InterruptedWarning
         )
     return collector.result(interrupted)
+
+
+def widened(
+    draws: FloatArray, centre: FloatArray, widening: FloatArray | None
+) -> tuple[FloatArray, list[float] | None]:
+    """Put the doubt about rows into draws (chains, draws, d) by a linear map (d, d) around the centre.
+
+    Returns
+    -------
+    draws : ndarray, shape (chains, draws, d)
+    share : list of float, or None
+        Of each parameter's width, how much is due to it.
+    """
+    if widening is None:
+        return draws, None
+    wider = centre + (draws - centre) @ widening.T
+    before, after = (some.reshape(-1, len(centre)).std(axis=0) for some in (draws, wider))
+    return wider, np.maximum(1.0 - before / np.maximum(after, 1e-300), 0.0).tolist()

@@ -17,14 +17,17 @@ from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
+from robula.models.large_model import SAMPLE_ROWS, LargeModel
 from robula.models.model import Model
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
 from robula.run.checkpoint import Checkpoints, seconds_of
-from robula.run.collector import Collector, collect
+from robula.run.collector import Collector, collect, widened
 from robula.run.description import describe
 from robula.run.driver import iterate, track
+from robula.run.large_run import sample_large
 from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
 from robula.run.starts import check_start, draw_start
 from robula.run.step_choice import (
@@ -43,13 +46,13 @@ from robula.target.selection_refresh import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
-# 128 GiB of draws: a slip of the pen, not a plan.
-_MOST_NUMBERS = 2**34
+# Bytes, where the machine does not tell.
+_USUAL_MEMORY = 2**34
 
 
 @few_threads_for_small_data
 def sample(
-    model: Model,
+    model: Model | LargeModel,
     *,
     contamination: float | Literal["estimate"],
     selector: str | Selector = "trust",
@@ -73,9 +76,10 @@ def sample(
 
     Parameters
     ----------
-    model : Model
+    model : Model or LargeModel
         ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
-        ``Model``.
+        ``Model``. A ``LargeModel``, and a regression on a ``numpy.memmap`` of more than 50 000 rows, is fitted in a few
+        passes over its rows and takes ``selector="trust"`` or ``"mean"`` and no kernel (docs/large-data.md).
     contamination : float or "estimate"
         The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
         selector="trust"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
@@ -139,6 +143,27 @@ def sample(
     (4, 100, 5)
     """
     began = time.perf_counter()
+    given = (step_size, start, start_variance, checkpoint)
+    by_passes = kernel == "auto" and all(value is None for value in given)
+    by_passes = by_passes and likelihood_rows == "weights" and selector in ("trust", "mean") and thin == 1
+    if isinstance(model, Regression) and by_passes and model.n_rows > SAMPLE_ROWS and LargeModel.can_be(model):
+        model = LargeModel.of(model)
+    if isinstance(model, LargeModel) and model.in_memory:
+        model = model.sample
+    if isinstance(model, LargeModel):
+        if not by_passes:
+            raise InputError(
+                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", and no kernel, step size, '
+                "start, thinning or checkpoint."
+            )
+        return sample_large(
+            model,
+            contamination=contamination,
+            selector=selector,
+            draws=check_count(draws, "draws", 1),
+            chains=check_count(chains, "chains", 1),
+            root=seed_sequence(seed),
+        )
     if not isinstance(model, Model):
         raise InputError(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
@@ -160,12 +185,8 @@ def sample(
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
     given_start = None if start is None else check_start(start, chains, model.dim)
     root = seed_sequence(seed)
-    if chains * draws * model.dim > _MOST_NUMBERS:
-        raise InputError(
-            f"chains * draws * parameters = {chains * draws * model.dim:.3g} numbers do not fit in memory; "
-            "keep fewer draws with thin=."
-        )
     steps = burn_in + draws * thin
+    _require_memory(chains * draws * model.dim, steps)
     step_sizes = check_step_size(step_size, steps)
     setup = Setup(
         model=identity(model),
@@ -234,12 +255,13 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
     collected = collect(shown, target, collector, parts.default_step_size, write)
+    kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     warn_if_unconverged(collected.draws, model.parameter_names)
     last_step = float(collected.stats["step_size"][:, -1].mean())
     acceptance = collected.stats.get("acceptance")
     return Posterior(
-        draws=collected.draws,
+        draws=kept,
         row_weights=collected.row_weights,
         parameter_names=model.parameter_names,
         stats=collected.stats,
@@ -254,6 +276,7 @@ def sample(
             "selector": repr(parts.selector),
             "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
+            "row_doubt": doubt,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
             "step_size": last_step,
@@ -281,7 +304,7 @@ def sample(
             "setup": setup.to_dict(),
         },
         citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
-        variables=model.variables(collected.draws),
+        variables=model.variables(kept),
         half_row_weights=collected.half_row_weights,
     )
 
@@ -324,6 +347,23 @@ def rob_ula(
         guard=guard,
         progress=progress,
     )
+
+
+def _require_memory(numbers: int, steps: int) -> None:
+    """Refuse draws or steps that this machine cannot hold, before any work.
+
+    Draws are held about three times; an eighth of the memory full of steps is a slip of the pen, not a plan.
+    """
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        most = _USUAL_MEMORY
+    for count, factor, words in ((numbers, 3, "chains * draws * parameters"), (steps, 8, "burn_in + draws * thin")):
+        if 8 * factor * count > most:
+            raise InputError(
+                f"{words} = {count:.3g} does not fit in the memory of this machine ({most / 2**30:.1f} GB, "
+                f"{most // (8 * factor):.3g} at most); use fewer draws, or keep fewer of them with thin=."
+            )
 
 
 def _seed_record(root: np.random.SeedSequence) -> Any:

@@ -182,6 +182,11 @@ class Selector(ABC):
         return None
 
     @property
+    def widening(self) -> FloatArray | None:
+        """Linear map (d, d) that puts the doubt about which rows are bad into draws around the centre, or None."""
+        return None
+
+    @property
     def estimated_contamination(self) -> ContaminationEstimate | None:
         """Share of bad rows that a prepared selector found; None if it cannot tell."""
         return None

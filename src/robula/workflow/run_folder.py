@@ -29,12 +29,13 @@ from robula.result.storage import read_posterior
 from robula.result.thresholds import FEWEST_DRAWS
 from robula.tables.encoding import Encoding, with_numbers
 from robula.tables.write_table import write_table
+from robula.workflow.fit_files import WEIGHTS
 from robula.workflow.fit_table import TableFit
 from robula.workflow.staged_folder import settled
 
 _FORMAT, _FORMAT_VERSION = "robula-run", 2
 _MANIFEST, _POSTERIOR, _NETCDF = "run.json", "posterior.npz", "draws.nc"
-_NAMES = {_MANIFEST, _POSTERIOR, _NETCDF, "summary.csv", "rows.csv", "report.html", "command.txt"}
+_NAMES = {_MANIFEST, _POSTERIOR, _NETCDF, WEIGHTS, "summary.csv", "rows.csv", "report.html", "command.txt"}
 # The report and what a file costs beside its numbers.
 _OVERHEAD = 2**23
 
@@ -208,6 +209,9 @@ def read_run(folder: Path) -> StoredRun:
         if manifest["model"] not in MODELS:
             raise ValueError(f"there is no model {manifest['model']!r}")
         expected = unique_names(["intercept", *encoding.names])
+        classes = manifest["facts"].get("classes", ())
+        if len(classes) > 2:
+            expected = unique_names([f"{label}:{name}" for label in classes[1:] for name in expected])
         if manifest["model"] != "mean" and posterior.parameter_names[: len(expected)] != expected:
             raise ValueError("the draws are of other columns")
         return StoredRun(manifest["model"], encoding, posterior, manifest["facts"])

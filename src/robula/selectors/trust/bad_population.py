@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -66,7 +67,8 @@ class BadPopulation:
 
     def describe(self, scores: Scores, members: FloatArray) -> None:
         """Fit regression, spread, histogram and place to the members; each row is described without itself."""
-        z = np.clip(scores.point, -1e8, 1e8)
+        # Its own fit is linear in the features before doubt about theta divides the scores; so has its spread a floor.
+        z = np.clip(scores.point * scores.scale, -1e8, 1e8)
         total = float(members.sum())
         ridge = np.ones(self._design.shape[1])
         ridge[0] = 1e-6
@@ -134,6 +136,19 @@ class BadPopulation:
         moved.histogram_share = self.histogram_share
         return moved
 
+    def without_rows(self) -> BadPopulation:
+        """Return a copy that can be asked about other rows (:meth:`among`) and holds none of its own."""
+        light = copy(self)
+        for name in ("_rows", "_design", "_place", "_own_vote", "prediction", "log_density", "_columns"):
+            delattr(light, name)
+        return light
+
+    def disagreement(self, rows: ScoredRows) -> FloatArray:
+        """How far (m,) the population's regression is from the clean rows' at each row, as a logarithm."""
+        design = np.column_stack([np.ones(rows.count), rows.space.whitened])
+        strength: FloatArray = np.log1p(np.abs(design @ self._coefficients))
+        return strength
+
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""
         prediction = np.column_stack([np.ones(rows.count), rows.space.whitened]) @ self._coefficients
@@ -155,6 +170,7 @@ def _gate_columns(vote: FloatArray, prediction: FloatArray, distance: FloatArray
 
 
 def _normal(scores: Scores, mean: FloatArray, sd: FloatArray) -> FloatArray:
+    mean, sd = mean / scores.scale, sd / scores.scale
     density = -0.5 * ((scores.point - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2.0 * math.pi)
     if not scores.interval.any():
         return density

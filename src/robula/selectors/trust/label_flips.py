@@ -1,8 +1,9 @@
 """Labels: no label is impossible, so what is wrong shows only together: a likelihood in which labels may be flipped.
 
-p(label) = (1 - pi) p + pi (1 - p), with no flips, with one rate pi for all rows, or with a rate that depends on where
-the row is and how sure the model is of it. The probability of a row not to be flipped is its weight: at the true
-parameters the score so weighted has mean 0, so the centre is not attenuated.
+p(label) = (1 - pi) p + pi (1 - p) / (K - 1), a wrong label being any of the others, each as likely: with no flips, with
+one rate pi for all rows, averaged over pi, or with a rate that depends on where the row is and how sure the model is of
+it. The probability of a row not to be flipped is its weight: at the true parameters the score so weighted has mean 0,
+so the centre is not attenuated.
 """
 
 from __future__ import annotations
@@ -10,28 +11,37 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit, logsumexp
 
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
-from robula.models.posterior_mode import weighted_mode
+from robula.models.posterior_mode import weighted_mode, weighted_precision
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space, standardised
+from robula.selectors.trust.row_doubt import louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
 _TRIMMING_STEPS = 10
-_RATES = (0.02, 0.1, 0.25)
+_MOST_VOLUME = 9.0
+_RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
 
 
 class FlipExplanation:
-    """Labels flipped at a rate that may depend on the row.
+    """Labels flipped at a given rate, or at one that depends on the row.
+
+    Parameters
+    ----------
+    rate : float or None
+        None where it depends on the row.
 
     Attributes
     ----------
     theta : ndarray, shape (d,)
     weights : ndarray, shape (n,)
         Probability of each label to be right.
+    gate : ndarray, shape (1,) or (4,)
+        Log odds of a flip: one, or what they depend on.
     evidence, wanted : float
         As for :class:`Explanation`.
     """
@@ -43,13 +53,14 @@ class FlipExplanation:
         budget: float,
         theta: FloatArray,
         flipped: FloatArray,
-        gated: bool,
+        rate: float | None,
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
-        n = model.n_rows
-        self._slopes = 3 if gated else 0
-        self._columns = np.ones((n, 1))
-        self._gate = np.array([math.log(max(float(flipped.mean()), 1e-3))])
+        self._gated = rate is None
+        first = max(float(flipped.mean()), 1e-3) if rate is None else rate
+        self.gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
+        self._columns = np.ones((model.n_rows, 1))
+        self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped = theta, flipped
         self.weights: FloatArray = 1.0 - flipped
         self.wanted = 0.0
@@ -57,14 +68,12 @@ class FlipExplanation:
 
     def _fit(self) -> None:
         before = -np.inf
-        if self._slopes:
-            self._gate = np.concatenate([self._gate, np.zeros(3)])
         for step in range(_STEPS):
             right = self._model.log_likelihood(self.theta)
-            wrong = np.log(np.maximum(-np.expm1(right), 1e-300))
-            if self._slopes:
+            wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
+            if self._gated:
                 self._columns = self._gate_columns(right, wrong)
-            log_odds = np.clip(self._columns @ self._gate, -15.0, 15.0)
+            log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
             bad, clean = log_odds + wrong, right
             self.log_likelihood = float((np.logaddexp(bad, clean) - np.logaddexp(0.0, log_odds)).sum())
             self.wanted, self._flipped = within_budget(bad - clean, self._budget, np.zeros_like(bad))
@@ -73,14 +82,57 @@ class FlipExplanation:
             if step > 3 and abs(value - before) < _SETTLED:
                 break
             before = value
-            self._improve_gate(expit(log_odds))
+            if self._gated:
+                self._improve_gate(expit(log_odds))
             self.theta = weighted_mode(self._model, self.weights, self.theta, 2)
-        self.evidence = (
-            self.log_likelihood
-            + self._log_prior()
-            - 0.5 * (1.0 + self._slopes) * math.log1p(float(self._flipped.sum()))
-            - (constants.PRICE if self._slopes else 0.0)
+        self._covariance = self._sandwich()
+        self.evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
+        if self._gated:
+            size = math.log1p(float(self._flipped.sum()))
+            self.evidence += self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta with the doubt about rows and gate in it."""
+        return self._covariance
+
+    def _sandwich(self) -> FloatArray:
+        """Covariance (d, d) of the solution of sum w_i g_i = 0 and of the gate's own equations [huber1967]."""
+        model, w, d = self._model, self.weights, self._model.dim
+        gradients = model.gradients(self.theta)
+        right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
+        columns = self._columns if self._gated else np.zeros((model.n_rows, 0))
+        expected = expit(np.clip(self._columns @ self.gate, -15.0, 15.0))
+        variance = w * (1.0 - w)
+        # The derivative of a weight in theta is w (1 - w) (g - g'), g' the gradient of the other label: -p / (1 - p) g.
+        moved = gradients / (1.0 - right)[:, None] * variance[:, None]
+        gate_prior = np.diag(self._gate_precision()) if self._gated else np.zeros((0, 0))
+        slope = np.block(
+            [
+                [weighted_precision(model, w, self.theta) - gradients.T @ moved, (gradients.T * variance) @ columns],
+                [columns.T @ moved, (columns.T * (expected * (1.0 - expected) - variance)) @ columns + gate_prior],
+            ]
         )
+        scores = np.column_stack([gradients * w[:, None], columns * (1.0 - w - expected)[:, None]])
+        spread = scores.T @ scores
+        spread[:d, :d] += model.prior.precision(self.theta)
+        spread[d:, d:] += gate_prior
+        inverse = np.linalg.pinv(slope)
+        return np.asarray((inverse @ spread @ inverse.T)[:d, :d])
+
+    def _precision(self) -> FloatArray:
+        """Negative Hessian (d, d) of the log-likelihood of flips at a given rate; of the weighted rows with a gate."""
+        model, w = self._model, self.weights
+        if self._gated:
+            return weighted_precision(model, w, self.theta)
+        right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
+        apart = model.gradients(self.theta) / (1.0 - right)[:, None]
+        # Labels of a logistic model have the same curvature; what is missing is which of them is right.
+        precision = weighted_precision(model, np.ones_like(w), self.theta) - (apart.T * (w * (1.0 - w))) @ apart
+        least = weighted_precision(model, w, self.theta) / _MOST_VOLUME
+        return precision if np.linalg.eigvalsh(precision - least)[0] > 0.0 else least
+
+    def _gate_precision(self) -> FloatArray:
+        return np.array([1e-4, *(sd**-2.0 for sd in constants.GATE_SLOPES)])
 
     def _gate_columns(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
         """1, where flipped rows are (a vote without the row itself), how sure the model is, the distance."""
@@ -94,17 +146,45 @@ class FlipExplanation:
         )
 
     def _improve_gate(self, expected: FloatArray) -> None:
-        precision = np.array([1e-4, *(sd**-2.0 for sd in constants.GATE_SLOPES)])[: len(self._gate)]
-        gradient = self._columns.T @ (self._flipped - expected) - precision * self._gate
+        precision = self._gate_precision()
+        gradient = self._columns.T @ (self._flipped - expected) - precision * self.gate
         variance = expected * (1.0 - expected) + 1e-9
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
         step = np.linalg.solve(information, gradient)
-        self._gate = self._gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        self.gate = self.gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
 
     def _log_prior(self) -> float:
-        if not self._slopes:
-            return 0.0
-        return -0.5 * float(((self._gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum())
+        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum()) if self._gated else 0.0
+
+
+class FlipsAtAnyRate:
+    """Labels flipped at one rate for all rows, averaged over the rate: the labels alone hardly tell it.
+
+    Attributes
+    ----------
+    theta, weights, evidence, wanted
+        Averages over rates that are equally likely up to the largest possible; the evidence is that of all together.
+    gate : ndarray, shape (1,)
+        Log odds of the average rate.
+    """
+
+    def __init__(self, at_rates: list[FlipExplanation], rates: FloatArray, most: float) -> None:
+        widths = np.diff(np.concatenate([[0.0], 0.5 * (rates[1:] + rates[:-1]), [most]]))
+        log_chances = np.array([fit.evidence for fit in at_rates]) + np.log(widths / most)
+        self.evidence = float(logsumexp(log_chances))
+        self._fits, self._chances = at_rates, np.exp(log_chances - self.evidence)
+        self.theta: FloatArray = self._mean([fit.theta for fit in at_rates])
+        self.weights: FloatArray = self._mean([fit.weights for fit in at_rates])
+        self.wanted = float(self._chances @ [fit.wanted for fit in at_rates])
+        self.gate: FloatArray = np.array([logit(float(self._chances @ rates))])
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta: at a rate, and between rates."""
+        between = [np.outer(fit.theta - self.theta, fit.theta - self.theta) for fit in self._fits]
+        return self._mean([fit.covariance(model) + apart for fit, apart in zip(self._fits, between, strict=True)])
+
+    def _mean(self, arrays: list[FloatArray]) -> FloatArray:
+        return np.asarray(np.tensordot(self._chances, np.stack(arrays), axes=1))
 
 
 class NoFlips:
@@ -115,23 +195,49 @@ class NoFlips:
     def __init__(self, model: ModelWithLaw, theta: FloatArray) -> None:
         self.theta = theta
         self.weights: FloatArray = np.ones(model.n_rows)
-        self.evidence = float(model.log_likelihood(theta).sum())
+        self._covariance = louis_covariance(model, self.weights, theta)
+        self.evidence = _laplace(
+            model, float(model.log_likelihood(theta).sum()), theta, weighted_precision(model, self.weights, theta)
+        )
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta: no row is in doubt."""
+        return self._covariance
 
 
-def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation]:
+def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, precision: FloatArray) -> float:
+    """Log evidence but for a constant: the peak times the volume of a posterior of this precision (d, d)."""
+    volume = -0.5 * float(np.linalg.slogdet(precision)[1])
+    return log_likelihood + float(model.prior.log_density(theta)) + volume
+
+
+def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation | FlipsAtAnyRate]:
     """Explanations of labels by name."""
     n = model.n_rows
     plain = weighted_mode(model, np.ones(n), model.initial)
     space = feature_space(model.covariates)
-    found: dict[str, NoFlips | FlipExplanation] = {"nothing is wrong": NoFlips(model, plain)}
     trimmed, dropped = _trimmed(model, plain, budget)
+    # Beyond half of the smaller class, most of its labels would be wrong.
+    most = min(budget, 0.5 * _smaller_class(model))
+    rates = _RATES[most >= _RATES] if most >= _RATES[0] else np.array([most])
+    at_rates: list[FlipExplanation] = []
+    for rate in rates:
+        start = at_rates[-1].theta if at_rates else plain
+        at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate)))
     far = 0.9 * (space.distance > np.quantile(space.distance, 1.0 - budget))
-    beginnings = [(plain, np.full(n, rate)) for rate in _RATES if rate <= budget] + [(trimmed, 0.9 * dropped)]
-    for name, gated in (("flipped labels", False), ("flipped labels that depend on the row", True)):
-        tried = beginnings + ([(plain, far)] if gated else [])
-        fits = [FlipExplanation(model, space, budget, theta, who, gated) for theta, who in tried]
-        found[name] = max(fits, key=lambda fit: fit.evidence)
-    return found
+    tried = [(plain, np.full(n, 0.1 * budget)), (trimmed, 0.9 * dropped), (plain, far)]
+    depending = [FlipExplanation(model, space, budget, theta, who, None) for theta, who in tried]
+    return {
+        "nothing is wrong": NoFlips(model, plain),
+        "flipped labels": FlipsAtAnyRate(at_rates, rates, most),
+        "flipped labels that depend on the row": max(depending, key=lambda fit: fit.evidence),
+    }
+
+
+def _smaller_class(model: ModelWithLaw) -> float:
+    """Share of the rows with the rarest label."""
+    assert model.response is not None
+    return float(np.unique(model.response, return_counts=True)[1].min()) / model.n_rows
 
 
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.trust_search import Verdict
 
@@ -16,6 +18,9 @@ _LIKELY = 0.05
 def law_findings(verdict: Verdict) -> tuple[str, ...]:
     """Deviations of the clean rows' law in the likeliest explanation with a law of its own."""
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
+    if verdict.beyond_budget:
+        # What was not followed made bad rows of what may be the law: look at the law without any.
+        likely.append("nothing is wrong")
     fits = [verdict.explanations[name] for name in likely]
     laws = [fit for fit in fits if isinstance(fit, Explanation) and fit.free]
     if not laws:
@@ -35,9 +40,10 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         )
     elif fit.rows.model.noise == "declared" and abs(scale) > 0.05:
         found.append(f"noise {math.exp(scale):.2g} times the declared scale")
-    if abs(parameters[3]) > _GROWTH:
+    growth = np.abs(parameters[3 : 3 + grown])
+    if max(growth[:1], default=0.0) > _GROWTH:
         found.append("spread that changes with the fitted value (try a log response, or weights)")
-    elif max(abs(parameters[4 : 3 + grown]), default=0.0) > _GROWTH:
+    elif max(growth, default=0.0) > _GROWTH:
         found.append("spread that changes with the features")
     if max(abs(parameters[3 + grown :]), default=0.0) > _BEND:
         found.append("curvature that the model has not (try squares or splines of the columns)")

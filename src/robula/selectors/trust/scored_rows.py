@@ -18,8 +18,9 @@ _LOG_ROOT_TWO_PI = 0.9189385332046727
 _LEAST_LEFT = 0.05
 _RIDGE = 1e-10
 # A response that so many rows share at the end of its range is a limit of what could be recorded.
-_SHARE_AT_LIMIT = 0.02
-_AT_A_LIMIT = 30.0
+_SHARE_AT_LIMIT, _FEWEST_AT_LIMIT = 0.02, 5
+# A jump of so many spreads of the response makes what is behind it codes; this share of those at it may be beyond it.
+_GAP, _MOST_BEYOND = 0.1, 0.25
 
 
 class Scores(NamedTuple):
@@ -31,6 +32,8 @@ class Scores(NamedTuple):
         One number per row, the middle of its interval in probability.
     lower, upper : ndarray, shape (n,)
         Equal where the row's score is known exactly.
+    scale : ndarray, shape (n,)
+        What the scores were divided by: the doubt about theta at each row, in units of its noise.
     interval : ndarray of bool, shape (n,)
         Rows known to an interval only: counts, and responses at the limit of their range.
     base : float
@@ -40,6 +43,7 @@ class Scores(NamedTuple):
     point: FloatArray
     lower: FloatArray
     upper: FloatArray
+    scale: FloatArray
     interval: BoolArray
     base: float
 
@@ -69,7 +73,7 @@ class ScoredRows:
         self.space = feature_space(model.covariates) if space is None else space
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error.
-        self.bad_odds = self.space.apart - _AT_A_LIMIT * (self._at_lower | self._at_upper)
+        self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
 
     def take(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
@@ -87,21 +91,18 @@ class ScoredRows:
         y = self.model.response
         if y is None or self.model.noise == "implied" or len(np.unique(y)) < 10:
             return nowhere, nowhere
-        spread = float(np.quantile(y, 0.9) - np.quantile(y, 0.1))
-        found = []
-        for sign in (-1.0, 1.0):
-            end = float((sign * y).max())
-            at = sign * y == end
-            others = sign * y[~at]
-            # A gap before the end makes it a code, such as -999, rather than a limit.
-            gap = end - float(others.max()) if len(others) else np.inf
-            found.append(at if at.mean() >= _SHARE_AT_LIMIT and gap < 0.1 * spread else nowhere)
-        return found[0], found[1]
+        upper = _limit(y)
+        lower = _limit(-y)
+        return (
+            nowhere if lower is None else y == -lower,
+            nowhere if upper is None else y == upper,
+        )
 
     def scores(self, theta: FloatArray, leverage: FloatArray, weights: FloatArray) -> Scores:
         """Scores at theta, the mode of the rows so weighted (n,), given their leverages (n,).
 
-        A row that took part in the fit is nearer to it than its noise, by 1 - h; one that did not is further, 1 + h.
+        Each row is predicted by the others: a row of weight w and leverage h is 1 / (1 - w h) times as far from their
+        fit as from its own, and their doubt adds h / (1 - w h) to its variance.
         """
         lower, upper = self.model.scores(theta)
         interval = lower < upper
@@ -110,21 +111,22 @@ class ScoredRows:
         else:
             exact = ~interval
             base = float((self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)[exact].sum())
-        scale = np.sqrt(np.maximum(1.0 + leverage * (1.0 - 2.0 * weights), _LEAST_LEFT))
+        left = np.maximum(1.0 - weights * leverage, _LEAST_LEFT)
+        scale = np.sqrt(left * (left + leverage))
         if self.model.noise == "estimated":
             # The estimated scale has used up what the coefficients took.
             used = float(weights @ leverage) / max(float(weights.sum()), 1.0)
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
-        base -= 0.5 * float(np.log1p(leverage / np.maximum(1.0 - weights * leverage, _LEAST_LEFT))[~interval].sum())
+        base -= 0.5 * float(np.log1p(leverage / left)[~interval].sum())
         lower = np.where(self._at_lower, -np.inf, lower)
         upper = np.where(self._at_upper, np.inf, upper)
         interval = lower < upper
         point = upper
         if interval.any():
             point = np.where(interval, _middle(lower, upper), upper)
-        return Scores(point, lower, upper, interval, base)
+        return Scores(point, lower, upper, scale, interval, base)
 
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
         """Mode (d,) of the rows so weighted, or so many steps towards it."""
@@ -141,12 +143,26 @@ class ScoredRows:
         matrix: FloatArray = (features.T * weights) @ features + self.model.prior.precision(theta)
         return matrix + np.diag(_RIDGE * np.diag(matrix) + 1e-300)
 
-    def fitted(self, theta: FloatArray) -> FloatArray:
-        """Fitted values (n,), less their median, in units of their median deviation; 0 where they do not vary."""
-        values = self.model.fitted(theta)
-        centred = values - np.median(values)
-        spread = 1.4826 * float(np.median(np.abs(centred)))
-        return np.clip(centred / spread, -50.0, 50.0) if spread > 1e-12 else np.zeros(self.count)
+
+def _limit(y: FloatArray) -> float | None:
+    """The value at the upper end of a response (n,) that many rows share: a limit of what could be recorded.
+
+    A gap makes the end a code, such as 999, and a limit may come before it; a few wrong rows may be beyond a limit.
+    """
+    values, counts = np.unique(y, return_counts=True)
+    spread = float(np.quantile(y, 0.9) - np.quantile(y, 0.1))
+    codes = np.flatnonzero(np.diff(values) > _GAP * spread)
+    most = len(y) // 2
+    end = len(values)
+    for code in codes[::-1]:
+        if counts[code + 1 :].sum() < most:
+            end = int(code) + 1
+    shared = np.flatnonzero(counts[:end] >= max(_SHARE_AT_LIMIT * len(y), _FEWEST_AT_LIMIT))
+    if not len(shared):
+        return None
+    last = int(shared[-1])
+    beyond = int(counts[last + 1 : end].sum())
+    return float(values[last]) if beyond <= _MOST_BEYOND * counts[last] else None
 
 
 def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:

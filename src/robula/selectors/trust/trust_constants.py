@@ -49,3 +49,5 @@ LEEWAY = 0.15
 
 #: Search on so many rows at most; the result is then fitted to all of them.
 SEARCHED_ROWS = 2000
+#: What is called bad without a limit: never most of the rows.
+MOST_BAD = 0.5

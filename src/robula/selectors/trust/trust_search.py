@@ -17,23 +17,25 @@ from robula.selectors.trust.beginnings import (
     suspects_by_place,
     suspects_by_score,
 )
-from robula.selectors.trust.explanation import Explanation, best
+from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.row_doubt import Explained
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
 # Steps of a first look, of a second one for the best few, and until settled.
-_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
-_SECOND_LOOKS, _SETTLED = 6, 2
+_LOOK, _SECOND_LOOK, _SETTLE = 2, 6, 40
+_SECOND_LOOKS, _SETTLED = 5, 2
+_WITHOUT_LIMIT = 12
+# The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
+_TOO_MANY = "more bad rows than allowed"
 # Two parameters are the same beginning if nine rows in ten are predicted alike, within this many noise widths.
 _SAME = 0.3
 
 
-class Fitted(Protocol):
+class Fitted(Explained, Protocol):
     """What every fitted explanation has, whatever its rows are."""
 
-    theta: FloatArray
-    weights: FloatArray
     evidence: float
     wanted: float
 
@@ -82,8 +84,8 @@ def explain_numbers(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     """Explanations of rows with one response each; searched for on some of the rows where there are many."""
     if rows.count <= constants.SEARCHED_ROWS:
         return _explanations(rows, budget)
-    found = _explanations(rows.take(_systematic_sample(rows)), budget)
-    return {name: _carry_over(explanation, rows) for name, explanation in found.items()}
+    sampled = _explanations(rows.take(_systematic_sample(rows)), budget)
+    return {name: _carry_over(explanation, rows) for name, explanation in sampled.items()}
 
 
 def _systematic_sample(rows: ScoredRows) -> np.ndarray:
@@ -98,37 +100,69 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     thetas = beginning_parameters(rows, budget)
     plain = thetas[0]
-    gross = best([Explanation(rows, theta, budget, free=free).fit(25) for theta in thetas for free in (True, False)])
-    nothing = [Explanation(rows, plain, budget, gross=False, free=free).fit(_SETTLE) for free in (True, False)]
+    looked = [Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS]
+    gross = _best_allowed(_best_few([explanation.fit(_LOOK) for explanation in looked]))
+    nothing = [Explanation(rows, plain, budget, gross=False, freedom=freedom).fit(_SETTLE) for freedom in FREEDOMS]
     if gross.free:
-        law = gross.law
-        nothing.append(Explanation(rows, plain, budget, gross=False, law=law, leverage=gross.leverage).fit(_SETTLE))
+        begun = Explanation(rows, plain, budget, gross=False, freedom=gross.freedom, law=gross.law)
+        nothing.append(begun.fit(_SETTLE))
     found = {"nothing is wrong": best(nothing), "gross rows": gross}
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
     for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
-        at = gross if index == 0 else Explanation(rows, theta, budget, free=gross.free)
+        at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
         suspects = suspects_by_score(rows, theta, budget, thorough=index == 0)
         looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
-    one = _winner(looked)
-    if one is None:
+    settled = _best_few(looked)
+    if not settled:
         return found
-    one = best([one, one.with_law(not one.free).fit(_SETTLE)])
+    one = best(settled)
+    settled += [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
+    one = _best_allowed(settled)
     found["a bad population"] = one
     if one.evidence > max(gross.evidence, found["nothing is wrong"].evidence):
         suspects = {**suspects_by_place(rows, budget), **suspects_by_score(rows, one.theta, budget, thorough=True)}
         left = 1.0 - one.members.sum(axis=1)
-        two = _winner([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
-        if two is not None:
-            found["two bad populations"] = two
+        more = _best_few([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
+        if more:
+            found["two bad populations"] = _best_allowed(more)
+            settled += more
+    if best(settled) not in found.values():
+        found[_TOO_MANY] = best(settled)
     return found
 
 
-def _winner(looked: list[Explanation]) -> Explanation | None:
-    """The best of many beginnings: a first look at all, a second one at a few, and two until they have settled."""
-    for keep, steps in ((_SECOND_LOOKS, _SECOND_LOOK), (_SETTLED, _SETTLE)):
-        looked = sorted(looked, key=lambda explanation: -explanation.evidence)[:keep]
-        looked = [explanation.fit(steps) for explanation in looked]
-    return best(looked) if looked else None
+def _best_few(looked: list[Explanation]) -> list[Explanation]:
+    """The best of many beginnings: a first look at all, a second one at a few, and of those two or more until settled.
+
+    More than two where these would call more rows bad than the budget allows: there may be bad rows besides a law that
+    is off.
+    """
+    for_now = sorted(looked, key=lambda explanation: -explanation.evidence)[:_SECOND_LOOKS]
+    for_now = [explanation.fit(_SECOND_LOOK) for explanation in for_now]
+    settled: list[Explanation] = []
+    for explanation in sorted(for_now, key=lambda explanation: -explanation.evidence):
+        if len(settled) >= _SETTLED and any(
+            within_limit(other.wanted, other.budget, other.rows.count) for other in settled
+        ):
+            break
+        settled.append(_settled(explanation))
+    return settled
+
+
+def _settled(explanation: Explanation) -> Explanation:
+    explanation.fit(_SETTLE).ask_without_limit(_WITHOUT_LIMIT)
+    return explanation
+
+
+def _best_allowed(explanations: list[Explanation]) -> Explanation:
+    """The best that calls no more rows bad than the budget allows, or the best of all where none does."""
+    allowed = [e for e in explanations if within_limit(e.wanted, e.budget, e.rows.count)]
+    return best(allowed or explanations)
+
+
+def within_limit(wanted: float, budget: float, rows: int) -> bool:
+    """Whether a share of rows is within the budget, with some leeway and two rows."""
+    return wanted <= (1.0 + constants.LEEWAY) * budget + 2.0 / rows
 
 
 def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
@@ -145,14 +179,13 @@ def _carry_over(explanation: Explanation, rows: ScoredRows) -> Explanation:
     carried = explanation.on(rows, explanation.theta)
     for population in explanation.populations:
         carried = carried.adopting(population)
-    return carried.fit(_SETTLE)
+    return _settled(carried)
 
 
 def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
     names = list(found)
     evidence = np.array([found[name].evidence for name in names])
-    most = (1.0 + constants.LEEWAY) * budget + 2.0 / rows
-    kept = np.array([found[name].wanted <= most for name in names])
+    kept = np.array([within_limit(found[name].wanted, budget, rows) for name in names])
     beyond = bool(not kept[int(evidence.argmax())])
     evidence = np.where(kept, evidence, -np.inf)
     chances = np.exp(evidence - logsumexp(evidence))

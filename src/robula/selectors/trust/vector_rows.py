@@ -16,6 +16,7 @@ from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
+from robula.selectors.trust.row_doubt import louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
 _LOOK = 6
@@ -73,6 +74,10 @@ class CloudExplanation:
                 self._maximise()
         self._weigh_evidence()
         return self
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta with the doubt about rows in it."""
+        return louis_covariance(model, self.weights, self.theta)
 
     def _expect(self) -> float:
         rows = self._model.whitened(self.theta)

@@ -1,0 +1,86 @@
+"""How much wider the posterior is because it is not known for sure which rows are bad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
+from robula.models.posterior_mode import inverse_factor, weighted_precision
+
+# Explanations less likely than this do not count; doubt can at most treble a width, where it is beyond linearising.
+_LEAST_LIKELY = 1e-4
+_MOST_WIDENING = 9.0
+#: A row whose weight is this near 0 or 1 is not in doubt.
+SURE = 1e-4
+
+
+class Explained(Protocol):
+    """An explanation that can say the covariance (d, d) of theta when which rows are bad is its own guess."""
+
+    theta: FloatArray
+    weights: FloatArray
+
+    def covariance(self, model: ModelWithLaw) -> FloatArray:
+        """Covariance (d, d) of theta, with the doubt about rows in it."""
+
+
+def louis_covariance(model: ModelWithLaw, weights: FloatArray, theta: FloatArray) -> FloatArray:
+    """Inverse (d, d) of the information that is left when rows are bad with probability 1 - w [louis1982].
+
+    What is missing is the variance of the score over which rows are bad, sum of w (1 - w) g g' with g the rows'
+    gradients (n, d).
+    """
+    factor = inverse_factor(weighted_precision(model, weights, theta))
+    doubtful = np.flatnonzero(weights * (1.0 - weights) > SURE)
+    if not len(doubtful):
+        return np.asarray(factor @ factor.T)
+    w = weights[doubtful]
+    whitened = model.take(doubtful).gradients(theta) @ factor * np.sqrt(w * (1.0 - w))[:, None]
+    missing, axes = np.linalg.eigh(whitened.T @ whitened)
+    widened = 1.0 / np.maximum(1.0 - missing, 1.0 / _MOST_WIDENING)
+    rotated = factor @ axes
+    return np.asarray((rotated * widened) @ rotated.T)
+
+
+def widening(
+    model: ModelWithLaw,
+    explanations: Mapping[str, Explained],
+    chances: Mapping[str, float],
+    theta: FloatArray,
+    weights: FloatArray,
+) -> FloatArray | None:
+    """Linear map A (d, d) that turns draws around theta of the weighted rows into ones with the doubt in them.
+
+    The total variance: within explanations, each with the doubt about its rows, and between them. None where no row is
+    in doubt.
+    """
+    if (weights > 1.0 - SURE).all():
+        return None
+    covariance = between_explanations(explanations, chances)
+    likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
+    for name, chance in likely.items():
+        covariance += chance / sum(likely.values()) * explanations[name].covariance(model)
+    return widening_to(covariance, weighted_precision(model, weights, theta))
+
+
+def between_explanations(explanations: Mapping[str, Explained], chances: Mapping[str, float]) -> FloatArray:
+    """Covariance (d, d) of theta between the explanations."""
+    likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
+    thetas = np.stack([explanations[name].theta for name in likely])
+    shares = np.array(list(likely.values())) / sum(likely.values())
+    away = thetas - shares @ thetas
+    between: FloatArray = (away.T * shares) @ away
+    return between
+
+
+def widening_to(covariance: FloatArray, precision: FloatArray) -> FloatArray:
+    """Linear map (d, d) that gives draws of this precision the covariance, where it is wider."""
+    factor = inverse_factor(precision)
+    inverse = np.linalg.inv(factor)
+    wider, axes = np.linalg.eigh(inverse @ covariance @ inverse.T)
+    root = np.sqrt(np.clip(wider, 1.0, _MOST_WIDENING))
+    return np.asarray(factor @ (axes * root) @ axes.T @ inverse)

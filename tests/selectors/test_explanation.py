@@ -1,0 +1,100 @@
+"""One explanation of the rows: its evidence, what it would want without a limit, and predictions without the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robula
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.bad_population import BadPopulation
+from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.scored_rows import ScoredRows
+
+
+def scored_rows(n: int = 300, shift: float = 0.0, share: float = 0.0, noise: float | str = "estimate") -> ScoredRows:
+    """Rows of a line with noise 1, the first ones shifted by so many noise widths."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 2))
+    y = X @ [1.0, -1.0] + rng.standard_normal(n) + shift * (np.arange(n) < share * n)
+    prior = robula.NormalPrior(0.0, 100.0)
+    return ScoredRows(robula.LinearModel(X, y, noise_scale=noise, prior=prior, intercept=True))
+
+
+def plain_mode(rows: ScoredRows) -> np.ndarray:
+    return rows.mode(np.ones(rows.count), rows.model.initial, 25)
+
+
+@pytest.mark.parametrize(
+    ("n", "noise", "counted"), [(300, "estimate", 1.0), (2000, "estimate", 0.25), (3000, 1.0, 0.5), (600, 1.0, 1.0)]
+)
+def test_rows_count_as_at_most_what_a_near_law_is_good_for(n, noise, counted):
+    assert scored_rows(n, noise=noise).coarsening == pytest.approx(counted)
+
+
+def test_a_free_law_costs_its_volume_and_a_price():
+    rows = scored_rows()
+    theta = plain_mode(rows)
+    declared = Explanation(rows, theta, 0.1, gross=False, freedom=0).fit(1)
+    free = Explanation(rows, theta, 0.1, gross=False, freedom=2)
+    free.law.parameters[:] = 0.0
+    free.fit(1)
+    slopes = free.law.scored(free.scores.lower, free.scores.upper, free.scores.interval)[1]
+    slopes = slopes * free.law.deviations(free.law.parameters)
+    volume = 0.5 * np.linalg.slogdet(np.eye(slopes.shape[1]) + slopes.T @ slopes)[1]
+    assert declared.evidence - free.evidence == pytest.approx(volume + constants.PRICE, rel=1e-6)
+    assert volume > 1.0
+
+
+def test_a_population_costs_its_numbers_and_a_price():
+    rows = scored_rows(shift=6.0, share=0.1)
+    explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0).fit(15)
+    counted = rows.coarsening
+    size = np.log1p(counted * explanation.members.sum())
+    needed = constants.DECISIVE * rows.maturity
+    unpaid = counted * float((1.0 - explanation.weights) @ np.maximum(needed - explanation.decisive, 0.0))
+    expected = counted * explanation.log_likelihood + explanation.log_prior - unpaid
+    expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
+    assert explanation.evidence == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_a_limit_as_many_rows_are_wanted_as_are_bad():
+    # Three rows in ten are off by four noise widths, and the limit is one in ten: it is spent, and more are wanted.
+    rows = scored_rows(400, shift=4.0, share=0.3)
+    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0).with_population(0.9 * (np.arange(400) < 120))
+    explanation.fit(25)
+    removed = 1.0 - explanation.weights.mean()
+    explanation.ask_without_limit(12)
+    assert removed < 0.12
+    assert explanation.wanted > 0.2
+    assert 1.0 - explanation.weights.mean() == pytest.approx(removed)
+
+
+def test_rows_within_the_limit_are_not_asked_about():
+    rows = scored_rows(400, shift=9.0, share=0.1)
+    enough = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(0.9 * (np.arange(400) < 40)).fit(25)
+    before = enough.wanted
+    enough.ask_without_limit(12)
+    assert enough.wanted == before == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_row_does_not_predict_itself():
+    rows = scored_rows(60)
+    explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0)
+    members = np.where(np.arange(60) < 30, 1.0, 0.0)
+    population = BadPopulation(rows, explanation.scores, members)
+    design = np.column_stack([np.ones(60), rows.space.whitened])
+    z = explanation.scores.point * explanation.scores.scale
+    ridge = np.diag([1e-6, 1.0, 1.0])
+    for row in (0, 7, 45):
+        others = members * (np.arange(60) != row)
+        fit = np.linalg.solve((design.T * others) @ design + ridge, design.T @ (others * z))
+        assert population.prediction[row] == pytest.approx(design[row] @ fit, rel=1e-8)
+
+
+def test_lighter_tails_than_declared_are_held_back():
+    law = RowLaw(np.zeros((4, 0)), np.zeros((4, 0)), True, constants.SCALE)
+    heavier, lighter = np.array([0.0, 0.0, -0.1]), np.array([0.0, 0.0, 0.1])
+    assert law.log_prior(heavier) == pytest.approx(-0.5 * (0.1 / constants.SHAPE) ** 2)
+    assert law.log_prior(lighter) == pytest.approx(-0.5 * (0.1 / constants.LIGHT_TAIL) ** 2)
