@@ -103,6 +103,8 @@ class RobustBayesianGLM(BaseEstimator):
         with threads_for(X.size):
             coordinates = self._coordinates(X, y)
             sampled = self._standardized(X, y, coordinates, options)
+            # Warnings of the run name columns, not their numbers.
+            sampled.parameter_names = self._names(X.shape[1], sampled)
             self.model_ = self._model(
                 X,
                 y,
@@ -111,7 +113,7 @@ class RobustBayesianGLM(BaseEstimator):
                 **options,
             )
             posterior = self._sampled(sampled)
-        self._finish(posterior, coordinates, self._names(X.shape[1], sampled))
+        self._finish(posterior, coordinates, sampled.parameter_names)
 
     def _sampled(self, model: Regression | LargeModel) -> Posterior:
         options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
@@ -146,6 +148,7 @@ class RobustBayesianGLM(BaseEstimator):
         X, y = rows.X, rows.y.astype(np.float64)
         coordinates = self._coordinates(X, y)
         sampled = self._standardized(X, y, coordinates, {})
+        sampled.parameter_names = self._names(X.shape[1], sampled)
         self.model_ = self._model(
             X,
             y,
@@ -153,7 +156,7 @@ class RobustBayesianGLM(BaseEstimator):
             identity_coordinates(X.shape[1], coordinates.intercept, coordinates.lines),
         )
         large = LargeModel.with_sample(source.shaped(partial(_in_coordinates, coordinates)), sampled, self.places_)
-        self._finish(self._sampled(large), coordinates, self._names(X.shape[1], sampled))
+        self._finish(self._sampled(large), coordinates, sampled.parameter_names)
 
     def _finish(self, posterior: Posterior, coordinates: Coordinates, names: tuple[str, ...]) -> None:
         """Take over a posterior in the sampler's coordinates."""

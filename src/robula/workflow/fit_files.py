@@ -93,5 +93,6 @@ def fit_files(rows: RowSource, *, model: str, target: str, options: Options, sta
         sensitivity=None,
         facts=estimator.facts(),
         notes=notes,
+        fitted=fitted,
     )
     return fit, table

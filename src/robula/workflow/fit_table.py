@@ -22,6 +22,7 @@ from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.mean_model import MeanModel
+from robula.models.model import Model
 from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
@@ -35,6 +36,8 @@ from robula.tables.prepared_table import PreparedTable, prepare_table, require_n
 
 # Assumed shares of bad rows at which the answer is shown, beside the declared one.
 _LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3)
+# Prior variance of a mean in robustly standardised columns.
+_MEAN_PRIOR_VARIANCE = 100.0
 # A covariance by minimum determinant needs this many rows per column.
 _ROWS_PER_COLUMN = 5
 # More than these are slips of the pen: the steps alone would take days, or the draws more than most machines' memory.
@@ -101,6 +104,8 @@ class TableFit:
         Prediction errors of the rows used, over their expected size.
     facts : dict
         What a prediction needs beside the posterior.
+    fitted : Model
+        The model in the units of the file: the posterior is its posterior.
     """
 
     model: str
@@ -113,6 +118,7 @@ class TableFit:
     sensitivity: pd.DataFrame | None
     facts: dict[str, Any]
     notes: list[str]
+    fitted: Model
 
 
 @few_threads_for_small_data
@@ -197,6 +203,7 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         sensitivity=_regression_path(fitted, design, y, of_rows, options) if options.sensitivity else None,
         facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
+        fitted=fitted.model_,
     )
 
 
@@ -269,11 +276,20 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     coordinates = robust_coordinates(values, intercept=True)
     scaled = coordinates.columns(values)
     covariance = _robust_covariance(scaled, options)
-    model = MeanModel(pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, 100.0))
+    model = MeanModel(
+        pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, _MEAN_PRIOR_VARIANCE)
+    )
     sampler = options.for_sampler()
 
     def back(posterior: Posterior) -> Posterior:
-        return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
+        # The setup is that of the scaled columns; beside the model of the file it would mislead.
+        settings = {name: value for name, value in posterior.settings.items() if name != "setup"}
+        inside = {"setup": posterior.setup}
+        return replace(
+            posterior,
+            draws=coordinates.centre + coordinates.scale * posterior.draws,
+            settings={**settings, "in_standardized_columns": inside},
+        )
 
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
     posterior = back(sample(model, **sampler, **kept))
@@ -294,6 +310,11 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
         sensitivity=_path_table(lines) if lines else None,
         facts={},
         notes=["The rows' covariance was estimated robustly from the same rows and then held fixed."],
+        fitted=MeanModel(
+            pd.DataFrame(values, columns=names),
+            covariance=covariance * np.outer(coordinates.scale, coordinates.scale),
+            prior=NormalPrior(coordinates.centre, _MEAN_PRIOR_VARIANCE * coordinates.scale**2),
+        ),
     )
 
 
