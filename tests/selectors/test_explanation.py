@@ -56,6 +56,7 @@ def test_a_population_costs_its_numbers_and_a_price():
     unpaid = counted * float((1.0 - explanation.weights) @ np.maximum(needed - explanation.decisive, 0.0))
     expected = counted * explanation.log_likelihood + explanation.log_prior - unpaid
     expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
+    expected -= counted * constants.PRICE_OF_A_COLUMN * 2
     assert explanation.evidence == pytest.approx(expected, rel=1e-9)
 
 

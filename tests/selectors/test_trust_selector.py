@@ -256,3 +256,9 @@ def test_a_law_that_is_off_wants_ever_more_rows_and_gets_none():
             found = robula.trust(model, limit)
         assert 1.0 - found.weights.mean() < 0.02
         assert found.law or found.misfit
+
+
+def test_many_columns_do_not_make_clean_rows_bad():
+    # A direction can be found among many columns in which any rows look like a population.
+    problem = contaminated_regression("paper", 300, 60, 0.0, 1)
+    assert robula.trust(problem.model, 0.3).share < 0.01

@@ -245,6 +245,7 @@ class Explanation:
             evidence
             - 0.5 * _PARAMETERS_OF_A_POPULATION * float(sizes.sum())
             - constants.PRICE * self.rows.maturity * len(sizes)
+            - counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * len(sizes)
         )
 
     def _law_covariates(self) -> LawCovariates:

@@ -7,6 +7,9 @@ import numpy as np
 from robula._types import FloatArray
 from robula.selectors.trust.scored_rows import ScoredRows
 
+# With fewer rows a column than this, directions are found on other rows than those that follow them.
+_MANY_ROWS = 20
+
 
 class LawCovariates:
     """Directions and scales that are found once.
@@ -35,12 +38,16 @@ class LawCovariates:
         self._middle = float(np.median(values))
         self._unit = 1.4826 * float(np.median(np.abs(values - self._middle)))
         inner, z, w = rows.space.inner, np.clip(scores, -3.0, 3.0), weights
-        growing = (w * (np.minimum(z * z, 9.0) - 1.0)) @ inner
-        self._growing = growing / max(float(np.linalg.norm(growing)), 1e-300)
-        self._curved = np.zeros((rows.space.rank, 0))
-        if rows.space.rank:
-            curved = np.linalg.eigh((inner.T * (z * w)) @ inner)[1]
-            self._curved = curved[:, [0, -1]] if rows.space.rank > 1 else curved
+        self._rows, growth = rows, w * (np.minimum(z * z, 9.0) - 1.0)
+        self._growing, self._curved = _directions(inner, growth, z * w)
+        self._own_growth, self._own_curves = inner @ self._growing, inner @ self._curved
+        if rows.count < _MANY_ROWS * rows.space.rank:
+            # Chosen among many columns, a direction fits its own rows whatever their law: follow the other half's.
+            half = np.zeros(rows.count, dtype=np.bool_)
+            half[np.lexsort((z, rows.space.distance))[::2]] = True
+            for mine in (half, ~half):
+                growing, curved = _directions(inner[~mine], growth[~mine], (z * w)[~mine])
+                self._own_growth[mine], self._own_curves[mine] = inner[mine] @ growing, inner[mine] @ curved
         bends = self._bends(rows, self._fitted(rows, theta))
         self._mean, spread = bends.mean(axis=0), bends.std(axis=0)
         self._per_spread = (spread > 1e-6) / np.maximum(spread, 1e-9)
@@ -51,7 +58,7 @@ class LawCovariates:
             nothing = np.zeros((rows.count, 0))
             return nothing, nothing
         fitted, space = self._fitted(rows, theta), rows.space
-        along = space.inner @ self._growing
+        along = self._own_growth if rows is self._rows else space.inner @ self._growing
         trends = np.column_stack([np.arcsinh(fitted), np.clip(space.distance, -4.0, 4.0), along])
         return trends, (self._bends(rows, fitted) - self._mean) * self._per_spread
 
@@ -63,5 +70,16 @@ class LawCovariates:
 
     def _bends(self, rows: ScoredRows, fitted: FloatArray) -> FloatArray:
         held = np.clip(fitted, -2.5, 2.5)
-        squares = np.clip(rows.space.inner @ self._curved, -2.5, 2.5) ** 2
+        curves = self._own_curves if rows is self._rows else rows.space.inner @ self._curved
+        squares = np.clip(curves, -2.5, 2.5) ** 2
         return np.column_stack([held**2, 0.5 * held**3, squares])
+
+
+def _directions(inner: FloatArray, growth: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The direction (r,) in which squared scores grow most, and the two (r, 2) in which scores curve most."""
+    growing = growth @ inner
+    growing = growing / max(float(np.linalg.norm(growing)), 1e-300)
+    if not inner.shape[1]:
+        return growing, np.zeros((0, 0))
+    curved = np.linalg.eigh((inner.T * scores) @ inner)[1]
+    return growing, curved[:, [0, -1]] if inner.shape[1] > 1 else curved

@@ -47,6 +47,10 @@ GROSS_ODDS = 10.0
 #: An explanation that wants this much more than the budget is not followed: the model does not fit, and rows stay.
 LEEWAY = 0.15
 
+#: What a population gains for every column on clean rows, because it is chosen among as many directions: .8 to 1.3 nats
+#: at 50 to 200 columns and 500 to 2000 rows, measured.
+PRICE_OF_A_COLUMN = 1.3
+
 #: Search on so many rows at most; the result is then fitted to all of them.
 SEARCHED_ROWS = 2000
 #: What is called bad without a limit: never most of the rows.
