@@ -180,4 +180,4 @@ def _pair(value: Any) -> tuple[Any, Any]:
 
 def _grid(y: np.ndarray) -> np.ndarray:
     """Quantiles (g,) of the responses, each of them a response."""
-    return np.quantile(y, np.linspace(0.0, 1.0, _GRID), method="nearest")
+    return np.asarray(np.quantile(y, np.linspace(0.0, 1.0, _GRID), method="nearest"))

@@ -178,7 +178,7 @@ class RowsModel(Model):
             return weights
         rows = len(next(iter(self._observed.values())))
         whole = np.zeros((*weights.shape[:-1], rows))
-        np.add.at(whole, (..., self._places), weights)
+        np.add.at(whole.T, self._places, weights.T)
         return whole
 
     def _check(self) -> None:
@@ -220,7 +220,7 @@ class RowsModel(Model):
         return self._apart
 
     @cached_property
-    def initial(self) -> FloatArray:  # type: ignore[override]
+    def initial(self) -> FloatArray:
         """A robust start in unconstrained space, found from the PPL's own initial point, shape (d,)."""
         return trimmed_start(self, self._init)
 

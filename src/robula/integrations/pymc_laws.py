@@ -41,7 +41,7 @@ def describe_variable(variable: Any, y: Any) -> tuple[str, dict[str, Any]] | Non
         found = describe_variable(inner, y)
         if found is None or found[0] not in FAMILIES:
             return None
-        code = pt.where(y <= low, -1.0, pt.where(y >= high, 1.0, 0.0))
+        code = pt.switch(y <= low, -1.0, pt.switch(y >= high, 1.0, 0.0))
         return found[0], {**found[1], "censored": code}
     if kind == "TruncatedRV":
         *parameters, low, high = node.inputs[2:]

@@ -63,7 +63,7 @@ def from_pymc(model: Any) -> RowsModel:
     initial = model.initial_point()
     init = {variable.name: initial[variable.name] for variable in model.value_vars}
     graph = _Graph(pymc, model)
-    data = [np.asarray(variable.get_value()) for variable in graph.shared]
+    data = [np.asarray(variable.get_value()) for variable in graph.shared]  # type: ignore[no-untyped-call]
     key = (tuple(init), tuple((array.shape, str(array.dtype)) for array in [*data, *observed.values()]))
     # Kept with the model: new data in its pm.Data containers do not compile anew, and all goes when it goes.
     known = vars(model).get(_KNOWN, {})
@@ -123,7 +123,7 @@ class _Graph:
         try:
             from pytensor.graph.traversal import ancestors
         except ImportError:  # before PyTensor 2.35
-            from pytensor.graph.basic import ancestors
+            from pytensor.graph.basic import ancestors  # type: ignore[no-redef]
 
         self.pymc, self.model = pymc, model
         self.names = [variable.name for variable in model.value_vars]
@@ -143,7 +143,9 @@ class _Graph:
             for name, found in described.items()
         }
         above = list(ancestors([*self.terms, self.prior, *self.wanted]))
-        containers = [] if constants else [v for v in above if isinstance(v, SharedVariable) and getattr(v, "ndim", 0)]
+        containers = (
+            [] if constants else [v for v in above if isinstance(v, SharedVariable) and bool(getattr(v, "ndim", False))]
+        )
         own = set(values.values())
         self.shared = [variable for variable in containers if variable not in own]
         self._inputs = {variable: variable.type() for variable in self.shared}

@@ -146,7 +146,7 @@ class FamilyLaw(SiteLaw):
         values = self._values(*point)
         if self.family == "multivariate_normal":
             away = (values["y"] - values["0"])[..., None]
-            z: FloatArray = np.linalg.solve(values["1"], away)[..., 0]
+            z = np.asarray(np.linalg.solve(values["1"], away)[..., 0], dtype=np.float64)
             return z, z
         if self.family == "normal" and set(values) == {"y", "0", "1"}:
             z = (values["y"] - values["0"]) / values["1"]
@@ -280,7 +280,7 @@ def _label_tails(values: Mapping[str, FloatArray]) -> Tails:
     places = np.arange(log_p.shape[-1])
 
     def total(inside: np.ndarray) -> FloatArray:
-        return np.minimum(np.logaddexp.reduce(np.where(inside, log_p, -np.inf), axis=-1), 0.0)
+        return np.asarray(np.minimum(np.logaddexp.reduce(np.where(inside, log_p, -np.inf), axis=-1), 0.0))
 
     at = y[..., None]
     return _masked(Tails(total(places < at), total(places <= at), total(places >= at), total(places > at)), values)

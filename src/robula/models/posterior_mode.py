@@ -74,12 +74,13 @@ def weighted_mode(
     def precision(theta: FloatArray) -> FloatArray:
         return weighted_precision(model, weights, theta)
 
-    if type(model).posterior_derivatives is not Model.posterior_derivatives:
-        log_density, gradient, precision = _in_one_go(model, np.asarray(weights, dtype=np.float64))
+    at_once = type(model).posterior_derivatives is not Model.posterior_derivatives
+    derivatives = _in_one_go(model, np.asarray(weights, dtype=np.float64)) if at_once else None
+    value, slope, bent = derivatives or (log_density, gradient, precision)
     apart = model.hyperparameters
     informed = expected if isinstance(model, ModelWithLaw) else None
     if not apart.any() or apart.all():
-        return newton_mode(log_density, gradient, precision, start, steps, informed)
+        return newton_mode(value, slope, bent, start, steps, informed)
     inner = ~apart
     block = np.ix_(inner, inner)
     theta = np.array(start, dtype=np.float64)
@@ -91,15 +92,15 @@ def weighted_mode(
             return whole
 
         found = newton_mode(
-            lambda values: log_density(within(values)),
-            lambda values: gradient(within(values))[inner],
-            lambda values: precision(within(values))[block],
+            lambda values: value(within(values)),
+            lambda values: slope(within(values))[inner],
+            lambda values: bent(within(values))[block],
             theta[inner],
             _INNER_STEPS,
             None if informed is None else lambda values: expected(within(values))[block],
         )
         at = within(found)
-        moved = _raised_hyperparameters(model.prior, at, apart, precision(at)[block])
+        moved = _raised_hyperparameters(model.prior, at, apart, bent(at)[block])
         settled = float(np.abs(moved - theta).max()) < _SETTLED
         theta = moved
         if settled:
