@@ -47,6 +47,18 @@ def small_models(seed: int = 0, n: int = 40) -> dict[str, robula.models.Model]:
         "linear-unknown-scale": robula.LinearModel(X, y, noise_scale="estimate", prior=prior, intercept=True),
         "logistic": robula.LogisticModel(X, labels, prior=robula.NormalPrior(0.0, [1.0, 2.0, 3.0])),
         "poisson": robula.PoissonModel(X, counts, prior=prior, intercept=True),
+        "poisson-exposure": robula.PoissonModel(
+            X, counts, prior=prior, intercept=True, exposure=1.0 + rng.uniform(size=n)
+        ),
+        "negative_binomial": robula.models.NegativeBinomialModel(X, counts, prior=prior, intercept=True),
+        "negative_binomial-exposure": robula.models.NegativeBinomialModel(
+            X, counts, prior=prior, intercept=True, exposure=1.0 + rng.uniform(size=n), offset=0.1 * X[:, 1]
+        ),
+        "gamma": robula.models.GammaModel(X, np.exp(0.3 * y), prior=prior, intercept=True),
+        "student_t": robula.models.StudentTModel(X, y, prior=prior, intercept=True),
+        "multinomial": robula.models.MultinomialModel(
+            X, np.digitize(y, [-0.7, 0.7]), prior=robula.NormalPrior(0.0, 2.0), intercept=True
+        ),
         "jax": jax_linear(X, y, 0.7),
     }
 

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "simulate": {"tables", "models"},
     "datasets": set(),
     "integrations": {"tables", "models", "selectors", "target", "kernels", "run"},
-    "sklearn": {"models", "selectors", "kernels", "run", "result"},
+    "sklearn": {"tables", "models", "selectors", "kernels", "run", "result"},
     "workflow": {"tables", "models", "selectors", "target", "run", "result", "reporting", "theory", "sklearn"},
     "experiments": {"models", "selectors", "target", "run", "result", "metrics", "simulate", "datasets"},
     "cli": {"tables", "result", "theory", "workflow", "experiments", "datasets"},

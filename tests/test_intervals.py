@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import robula
 from robula._intervals import HALF_WIDTH, LEVEL, TAILS
 from robula.diagnosis.sensitivity import ContaminationPath
 from robula.metrics import interval_coverage
@@ -72,9 +73,9 @@ def test_a_contamination_path():
 def test_a_linear_prediction():
     """The noise and the draws' own spread, and 1.96 of their deviation to both sides."""
     estimator = RobustBayesianRegressor()
-    estimator._noise_variance = 4.0
+    estimator.model_ = robula.LinearModel(np.ones((2, 1)), [0.0, 1.0], noise_scale=2.0)
     eta = np.random.default_rng(1).normal(size=(3, 200))
-    found = estimator._predictive(eta, np.random.default_rng(0))
+    found = estimator._predictive(eta, np.empty((200, 0)), np.random.default_rng(0))
     deviation = np.sqrt(4.0 + eta.var(axis=1))
     np.testing.assert_allclose(found.low, eta.mean(axis=1) - NORMAL * deviation, rtol=1e-6)
     np.testing.assert_allclose(found.high, eta.mean(axis=1) + NORMAL * deviation, rtol=1e-6)

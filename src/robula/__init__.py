@@ -8,7 +8,17 @@ from robula import datasets, exceptions, kernels, metrics, models, selectors, si
 from robula._version import __version__
 from robula.diagnosis import certificate, contamination_path, diagnose, step_bias
 from robula.integrations import from_jax, from_numpyro, from_pymc
-from robula.models import LinearModel, LogisticModel, MeanModel, NormalPrior, PoissonModel
+from robula.models import (
+    GammaModel,
+    LinearModel,
+    LogisticModel,
+    MeanModel,
+    MultinomialModel,
+    NegativeBinomialModel,
+    NormalPrior,
+    PoissonModel,
+    StudentTModel,
+)
 from robula.reporting.report_page import report
 from robula.result import Posterior, load
 from robula.run.repeat import resume
@@ -19,10 +29,13 @@ from robula.selectors import GeometricMedian, RecursiveMean, SampleMean, Spectra
 from robula.selectors.trust import trust
 
 __all__ = [
+    "GammaModel",
     "GeometricMedian",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
+    "MultinomialModel",
+    "NegativeBinomialModel",
     "NormalPrior",
     "PoissonModel",
     "Posterior",
@@ -30,6 +43,7 @@ __all__ = [
     "SampleMean",
     "SpectralFilter",
     "StepFor",
+    "StudentTModel",
     "__version__",
     "certificate",
     "contamination_path",

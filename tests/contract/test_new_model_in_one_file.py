@@ -17,8 +17,8 @@ EXAMPLES = dict(
 )
 #: The file, the name it registers, and the tests that must take it up by themselves.
 MEMBERS = {
-    "robula/models/gamma_model.py": (
-        "gamma",
+    "robula/models/exponential_model.py": (
+        "exponential",
         ["contract/test_models.py", "contract/test_laws.py", "models/test_posterior_mode.py"],
     ),
     "robula/selectors/trimmed_mean.py": ("trimmed_mean", ["contract/test_selectors.py"]),
@@ -68,7 +68,7 @@ def test_the_example_passes_the_contract(file, tmp_path):
 
 def test_a_wrong_model_is_caught(tmp_path):
     """Negative control: a score of the wrong sign."""
-    file = "robula/models/gamma_model.py"
-    wrong = EXAMPLES[file].replace("np.exp(-eta) - 1.0)", "np.exp(-eta) + 1.0)")
+    file = "robula/models/exponential_model.py"
+    wrong = EXAMPLES[file].replace("np.exp(-eta) - 1.0", "np.exp(-eta) + 1.0")
     assert wrong != EXAMPLES[file]
     assert run_contract(tmp_path, file, wrong).returncode == 1

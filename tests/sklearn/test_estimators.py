@@ -17,8 +17,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import robula
-from robula.models import PoissonModel
-from robula.sklearn import RobustBayesianClassifier, RobustBayesianRegressor, RobustPoissonRegressor
+from robula.models import MultinomialModel, PoissonModel
+from robula.sklearn import (
+    RobustBayesianClassifier,
+    RobustBayesianRegressor,
+    RobustGammaRegressor,
+    RobustNegativeBinomialRegressor,
+    RobustPoissonRegressor,
+    RobustStudentTRegressor,
+)
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
@@ -133,6 +140,78 @@ def test_three_classes_through_one_vs_rest():
     short = {**SHORT, "draws": 60}
     fitted = OneVsRestClassifier(RobustBayesianClassifier(contamination=0.0, selector="mean", **short)).fit(X, y)
     assert fitted.score(X, y) > 0.9
+
+
+def test_three_classes_by_themselves():
+    """Softmax of the lines averaged over the draws, in the user's units; coefficients add up to 0 over the classes."""
+    rng = np.random.default_rng(0)
+    labels = np.array(["a", "b", "c"])[np.arange(240) % 3]
+    X = (rng.normal(size=(240, 2)) + np.array([[0, 0], [3, 0], [0, 3]])[np.arange(240) % 3]) * [10.0, 0.1] + [
+        100.0,
+        0.0,
+    ]
+    options = {"contamination": 0.0, "selector": "mean", **SHORT, "draws": 60}
+    fitted = RobustBayesianClassifier(**options).fit(pd.DataFrame(X, columns=["u", "v"]), labels)
+    assert isinstance(fitted.model_, MultinomialModel)
+    assert fitted.coef_.shape == (3, 2)
+    np.testing.assert_allclose(fitted.coef_.sum(axis=0), 0.0, atol=1e-9)
+    assert fitted.posterior_.parameter_names == ("b:intercept", "b:u", "b:v", "c:intercept", "c:u", "c:v")
+    proba = fitted.predict_proba(pd.DataFrame(X, columns=["u", "v"]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    lines = fitted.posterior_.flat_draws.reshape(-1, 2, 3)
+    eta = np.concatenate([np.zeros((len(lines), 1, 3)), lines], axis=1) @ np.column_stack([np.ones(3), X[:3]]).T
+    by_hand = (np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)).mean(axis=0).T
+    np.testing.assert_allclose(proba[:3], by_hand, rtol=1e-6)
+    assert (fitted.predict(pd.DataFrame(X, columns=["u", "v"])) == labels).mean() > 0.8
+    # Which class comes first does not matter: the default prior treats them alike.
+    turned = np.array(["c", "a", "b"])[np.arange(240) % 3]  # "b" is the first class now
+    other = RobustBayesianClassifier(**options).fit(X, turned)
+    first, last = fitted.plain(X, fitted.model_.y).mean, other.plain(X, other.model_.y).mean
+    np.testing.assert_allclose(first[:3], -last[3:], rtol=1e-5)
+
+
+def test_weights_and_exposure_reach_the_model():
+    rng = np.random.default_rng(4)
+    X, hours, times = rng.normal(size=(200, 2)), rng.uniform(0.5, 8.0, 200), rng.integers(1, 4, 200)
+    y = rng.poisson(hours * np.exp(1.0 + 0.4 * X[:, 0]) * rng.gamma(4.0, 0.25, 200))
+    options = {"contamination": 0.0, "selector": "mean", **SHORT}
+    for estimator in (RobustPoissonRegressor, RobustNegativeBinomialRegressor):
+        fitted = estimator(**options).fit(X, y, sample_weight=times, exposure=hours)
+        np.testing.assert_array_equal(fitted.model_.row_weights, times)
+        np.testing.assert_allclose(fitted.model_.offset, np.log(hours))
+        assert abs(fitted.intercept_ - 1.0) < 0.25
+        exposed = fitted.predict(X, exposure=hours)
+        np.testing.assert_allclose(exposed, hours * fitted.predict(X), rtol=1e-9)
+        plain = fitted.plain(X, fitted.model_.y)
+        assert np.abs(plain.mean[:3] - fitted.posterior_.mean[:3]).max() < 0.1
+        with pytest.raises(ValueError, match="exposure has"):
+            fitted.predict(X, exposure=-hours)
+        with pytest.raises(ValueError, match="exposure has"):
+            clone(fitted).fit(X, y, exposure=0 * hours)
+    assert 0.1 < fitted.posterior_.variables["dispersion"].mean() < 0.5
+    assert fitted.score(X, y, exposure=hours) > fitted.score(X, y)
+
+
+@pytest.mark.parametrize("estimator", [RobustGammaRegressor, RobustStudentTRegressor])
+def test_scales_are_in_the_users_units(estimator):
+    """Moments of new responses against the law, and the restored estimator against the fitted one."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 1)) * 50.0
+    gamma = estimator is RobustGammaRegressor
+    y = (
+        np.exp(3.0 + 0.01 * X[:, 0]) * rng.gamma(3.0, 1 / 3, 300)
+        if gamma
+        else X[:, 0] + 20.0 * rng.standard_t(4.0, 300)
+    )
+    fitted = estimator(contamination=0.0, selector="mean", **SHORT).fit(X, y)
+    mean, deviation = fitted.predict(X[:3], return_std=True)
+    if gamma:
+        np.testing.assert_allclose(deviation / mean, 3.0**-0.5, rtol=0.2)
+    else:
+        np.testing.assert_allclose(deviation, 20.0 * 2.0**0.5, rtol=0.2)
+        assert abs(fitted.scale_ / 20.0 - 1.0) < 0.2
+    again = estimator.restored(fitted.posterior_, fitted.facts(), 1)
+    np.testing.assert_allclose(again.predictive(X[:5]).high, fitted.predictive(X[:5]).high)
 
 
 def test_poisson_mean_and_spread():

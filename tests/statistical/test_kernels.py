@@ -80,9 +80,12 @@ def test_poisson_far_start_under_preconditioning():
 @pytest.mark.parametrize(
     ("name", "kernel"),
     [
-        *((name, kernel) for name in MODELS for kernel in ("preconditioned_lm", "preconditioned_baoab")),
-        ("logistic", "hmc"),
-        ("linear", "exact"),
+        *(
+            (name, kernel)
+            for name in ("linear", "logistic")
+            for kernel in ("preconditioned_lm", "preconditioned_baoab")
+        ),
+        *((name, "auto") for name in MODELS),
     ],
 )
 def test_simulation_based_calibration(name, kernel):

@@ -26,13 +26,20 @@ def fit(
     data: Annotated[Path, typer.Argument(help="CSV (comma, semicolon or tab; with a header) or Parquet file.")],
     out: Annotated[Path, typer.Option(help="Folder for draws, tables and report.")],
     model: Annotated[
-        str, typer.Option(help="linear, logistic, poisson, mean, or another of robula.models.")
+        str,
+        typer.Option(
+            help="linear, student-t, logistic, multinomial, poisson, negative-binomial, gamma, mean, or your own."
+        ),
     ] = "linear",
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to use, a,b,c; all others if left out.")] = None,
     exclude: Annotated[str | None, typer.Option(help="Columns to leave out, a,b,c.")] = None,
     contamination: Annotated[str, typer.Option(help="Upper bound on the share of bad rows, or estimate.")] = "0.1",
     noise_scale: Annotated[float | None, typer.Option(help="Noise standard deviation (linear), if known.")] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="Column with the time, area or number at risk that a count is of.")
+    ] = None,
+    row_weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
     drop_missing: _DropMissing = False,
     selector: Annotated[str | None, typer.Option(help="Another rule for which rows to trust.")] = None,
     kernel: Annotated[str | None, typer.Option(help="Another Langevin kernel.")] = None,
@@ -54,6 +61,8 @@ def fit(
         options = Options(
             contamination=_level(contamination),
             noise_scale=noise_scale,
+            exposure=exposure,
+            row_weights=row_weights,
             drop_missing=drop_missing,
             draws=draws,
             burn_in=burn_in,
@@ -72,6 +81,8 @@ def fit(
                 "--exclude": exclude,
                 "--contamination": contamination,
                 "--noise-scale": noise_scale,
+                "--exposure": exposure,
+                "--row-weights": row_weights,
                 "--selector": selector,
                 "--kernel": kernel,
                 "--draws": draws,
@@ -85,7 +96,12 @@ def fit(
         table = read_table(data)
         with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
             fitted = fit_table(
-                table, model=model, target=target, features=_names(features), exclude=_names(exclude), options=options
+                table,
+                model=model.replace("-", "_"),
+                target=target,
+                features=_names(features),
+                exclude=_names(exclude),
+                options=options,
             )
             notes = write_run(fitted, table, staging, command=command, title=title)
         weights = fitted.posterior.row_weights

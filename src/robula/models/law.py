@@ -85,8 +85,8 @@ class ModelWithLaw(Model):
         It is the expected curvature, and unlike the curvature never negative.
         """
         features = self.features(theta)
-        if weights is not None:
-            features = features * np.sqrt(weights).reshape(-1, *[1] * (features.ndim - 1))
+        counted = self.counted(np.ones(self.n_rows) if weights is None else weights)
+        features = features * np.sqrt(counted).reshape(-1, *[1] * (features.ndim - 1))
         flat = features.reshape(-1, self.dim)
         gram: FloatArray = flat.T @ flat
         return gram

@@ -15,11 +15,9 @@ from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posteri
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Noise
 from robula.models.model import Model, unique_names
-from robula.models.priors import NormalPrior, Prior
+from robula.models.priors import LOG_SCALE_SD, CoefficientsAndLogScale, NormalPrior, Prior
+from robula.models.regression import require_independent_columns
 from robula.tables.arrays import as_vector, refuse_misaligned
-
-#: Standard deviation of the prior of log noise scale: a factor of 50 either way is within two of them.
-_LOG_SD = 2.0
 
 
 class LinearModel(GeneralizedLinearModel):
@@ -36,6 +34,8 @@ class LinearModel(GeneralizedLinearModel):
         None is flat, and then the columns must be linearly independent.
     intercept : bool, optional
         Add a column of ones in front.
+    row_weights : array-like, shape (n,), optional
+        How often each row counts, as for :class:`Regression`.
     """
 
     name = "linear"
@@ -55,14 +55,15 @@ class LinearModel(GeneralizedLinearModel):
         noise_scale: float | Literal["estimate"],
         prior: Prior | None = None,
         intercept: bool = False,
+        row_weights: ArrayInput = None,
     ) -> None:
         self.noise_scale = check_scale(noise_scale, "noise_scale", "the noise's standard deviation (or 'estimate')")
-        super().__init__(X, prior, intercept)
+        super().__init__(X, prior, intercept, row_weights=row_weights)
         refuse_misaligned(X, y)
         self._set_response(as_vector(y, "y", self.n_rows))
         self._row_curvature_bound = self.noise_scale**-2
         if not self.prior.proper:
-            _require_independent_columns(self._weighted_gram(np.ones(self.n_rows)), self.parameter_names)
+            require_independent_columns(self)
 
     def _score(self, eta: FloatArray, rows: slice = ALL_ROWS) -> FloatArray:
         return (self.y[rows] - eta) / self.noise_scale**2
@@ -97,30 +98,13 @@ class LinearModel(GeneralizedLinearModel):
     def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
         return eta + self.noise_scale * rng.standard_normal(len(eta))
 
+    def moments(self, eta: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and noise variance of new responses, shapes (..., k)."""
+        return eta, np.full_like(eta, self.noise_scale**2)
+
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
         """Exact posterior when row i counts ``weights[i]`` times."""
         return gaussian_posterior(self, weights)
-
-
-def _require_independent_columns(gram: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse a Gram matrix (d, d) of dependent columns: with a flat prior the posterior is improper."""
-    lengths = np.sqrt(np.diag(gram))
-    if not lengths.all():
-        zero = [names[index] for index in np.flatnonzero(lengths == 0)[:5]]
-        raise InputError(
-            f"column(s) {', '.join(zero)} of X are all zero and the prior is flat, so their coefficients are "
-            "undetermined. Drop them, or pass prior=robula.NormalPrior(0.0, 1.0)."
-        )
-    values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
-    # The Gram matrix squares the condition number: eigenvalues below d * 1e-14 are rounding.
-    if values[0] > 1e-14 * len(values):
-        return
-    order = np.argsort(-np.abs(vectors[:, 0]))
-    involved = [names[index] for index in order[:5] if abs(vectors[index, 0]) > 1e-3]
-    raise InputError(
-        f"the columns of X are linearly dependent (involved: {', '.join(involved)}) and the prior is flat, so the "
-        "posterior is improper. Drop one of them, or pass prior=robula.NormalPrior(0.0, 1.0)."
-    )
 
 
 class UnknownScaleLinearModel(LinearModel):
@@ -131,7 +115,7 @@ class UnknownScaleLinearModel(LinearModel):
 
     Parameters
     ----------
-    X, y, prior, intercept
+    X, y, prior, intercept, row_weights
         As for :class:`LinearModel`; the prior is the coefficients'.
     noise_scale : "estimate"
     """
@@ -147,16 +131,17 @@ class UnknownScaleLinearModel(LinearModel):
         noise_scale: Literal["estimate"] = "estimate",
         prior: Prior | None = None,
         intercept: bool = False,
+        row_weights: ArrayInput = None,
     ) -> None:
-        super().__init__(X, y, noise_scale=1.0, prior=prior, intercept=intercept)
+        super().__init__(X, y, noise_scale=1.0, prior=prior, intercept=intercept, row_weights=row_weights)
         del self.noise_scale
         self._coefficients_prior = self.prior
         name = unique_names(["log_noise_scale"], self.parameter_names)
         self.dim, self.parameter_names = self.dim + 1, (*self.parameter_names, *name)
-        deviations = np.abs(self.y - np.median(self.y))
-        reference = 1.4826 * float(np.median(deviations)) or float(deviations.mean()) or 1.0
-        self._log_reference = math.log(reference)
-        self.prior = _CoefficientsAndScale(self._coefficients_prior, self._log_reference)
+        self._log_reference = log_spread(self.y)
+        self.prior = CoefficientsAndLogScale(
+            self._coefficients_prior, NormalPrior(self._log_reference, LOG_SCALE_SD**2)
+        )
 
     @property
     def initial(self) -> FloatArray:
@@ -165,7 +150,13 @@ class UnknownScaleLinearModel(LinearModel):
 
     def at_scale(self, noise_scale: float) -> LinearModel:
         """Return the model with this noise scale, known."""
-        return LinearModel(self.design, self.y, noise_scale=noise_scale, prior=self._coefficients_prior)
+        return LinearModel(
+            self.design,
+            self.y,
+            noise_scale=noise_scale,
+            prior=self._coefficients_prior,
+            row_weights=self.row_weights,
+        )
 
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Linear predictor of each row, shape (..., n)."""
@@ -193,7 +184,7 @@ class UnknownScaleLinearModel(LinearModel):
 
     def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted sum of the rows' gradients, shape (..., d)."""
-        z, scale = self._standardized(theta)
+        (z, scale), weights = self._standardized(theta), self.counted(weights)
         coefficients = (weights * z / scale) @ self.design
         return np.concatenate([coefficients, (weights * (z**2 - 1.0)).sum(axis=-1, keepdims=True)], axis=-1)
 
@@ -205,7 +196,7 @@ class UnknownScaleLinearModel(LinearModel):
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta, shape (d, d); positive near the mode."""
-        z, scale = self._standardized(theta)
+        (z, scale), weights = self._standardized(theta), self.counted(weights)
         result = np.empty((self.dim, self.dim))
         result[:-1, :-1] = (self.design.T * weights) @ self.design / scale**2
         result[:-1, -1] = result[-1, :-1] = 2.0 * (weights * z) @ self.design / scale
@@ -237,6 +228,15 @@ class UnknownScaleLinearModel(LinearModel):
         response: FloatArray = self.predictor(theta) + scale * rng.standard_normal(self.n_rows)
         return response
 
+    def responses(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw new responses for linear predictors (..., k) and log noise scales (k, 1)."""
+        drawn: FloatArray = eta + np.exp(rest[..., 0]) * rng.standard_normal(eta.shape)
+        return drawn
+
+    def moments(self, eta: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and noise variance of new responses, shapes (..., k)."""
+        return eta, np.broadcast_to(np.exp(2.0 * rest[..., 0]), eta.shape)
+
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
         """Refuse: with an unknown scale the posterior is not normal."""
         raise InputError("with an unknown noise scale the posterior is not normal; sample it, or use at_scale(...).")
@@ -246,33 +246,7 @@ class UnknownScaleLinearModel(LinearModel):
         return {"coefficients": draws[..., :-1], "noise_scale": np.exp(draws[..., -1])}
 
 
-class _CoefficientsAndScale:
-    """The coefficients' prior and, independent of it, a normal one of the log noise scale."""
-
-    def __init__(self, coefficients: Prior, log_reference: float) -> None:
-        self._coefficients = coefficients
-        self._scale = NormalPrior(log_reference, _LOG_SD**2)
-        self.proper = coefficients.proper
-
-    def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density, shape (...)."""
-        return self._coefficients.log_density(theta[..., :-1]) + self._scale.log_density(theta[..., -1:])
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient of the log density, shape (..., d)."""
-        parts = [self._coefficients.gradient(theta[..., :-1]), self._scale.gradient(theta[..., -1:])]
-        return np.concatenate(parts, axis=-1)
-
-    def precision(self, theta: FloatArray) -> FloatArray:
-        """Negative Hessian of the log density, shape (d, d)."""
-        result = np.zeros((theta.shape[-1], theta.shape[-1]))
-        result[:-1, :-1] = self._coefficients.precision(theta[:-1])
-        result[-1, -1] = _LOG_SD**-2
-        return result
-
-    def check_dim(self, dim: int) -> None:
-        """Refuse a prior of the coefficients that is for another number of them."""
-        self._coefficients.check_dim(dim - 1)
-
-    def __repr__(self) -> str:
-        return f"{self._coefficients!r} and log noise scale {self._scale!r}"
+def log_spread(y: FloatArray) -> float:
+    """Log of the median absolute deviation of y (n,), in units of a normal's standard deviation."""
+    deviations = np.abs(y - np.median(y))
+    return math.log(1.4826 * float(np.median(deviations)) or float(deviations.mean()) or 1.0)

@@ -24,6 +24,8 @@ class LogisticModel(GeneralizedLinearModel):
         Required: where a plane separates the classes, a flat prior has no posterior.
     intercept : bool, optional
         Add a column of ones in front.
+    row_weights : array-like, shape (n,), optional
+        How often each row counts, as for :class:`Regression`.
 
     Attributes
     ----------
@@ -37,8 +39,16 @@ class LogisticModel(GeneralizedLinearModel):
     skewed_gradients = True
     _row_curvature_bound = 0.25
 
-    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
-        super().__init__(X, prior, intercept)
+    def __init__(
+        self,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        prior: Prior | None = None,
+        intercept: bool = False,
+        row_weights: ArrayInput = None,
+    ) -> None:
+        super().__init__(X, prior, intercept, row_weights=row_weights)
         require_proper(self.prior, "LogisticModel", "with separable classes a flat prior has no posterior.")
         refuse_misaligned(X, y)
         labels, self.classes = encode_labels(y, self.n_rows)
@@ -64,6 +74,11 @@ class LogisticModel(GeneralizedLinearModel):
     def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
         probability: FloatArray = expit(eta)
         return (rng.uniform(size=len(eta)) < probability).astype(np.float64)
+
+    def moments(self, eta: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of a label that is 1 or 0, shapes (..., k)."""
+        probability: FloatArray = expit(eta)
+        return probability, probability * (1.0 - probability)
 
     def log_tails(self, theta: FloatArray) -> Tails:
         """Log of the tail probabilities, with full precision where a label is all but certain."""

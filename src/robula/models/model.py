@@ -25,6 +25,8 @@ class Model(ABC):
         Number of rows n and of parameters d.
     prior : Prior
     parameter_names : tuple of str
+    row_weights : ndarray, shape (n,), or None
+        How often each row counts, in every sum over rows; None is once each.
     """
 
     #: What the command line and the registry MODELS call it; None for a model that is not taken by name.
@@ -41,6 +43,11 @@ class Model(ABC):
     dim: int
     prior: Prior
     parameter_names: tuple[str, ...]
+    row_weights: FloatArray | None = None
+
+    def counted(self, weights: FloatArray) -> FloatArray:
+        """Weights (..., n) of the rows times how often each of them counts."""
+        return weights if self.row_weights is None else weights * self.row_weights
 
     @abstractmethod
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
@@ -54,7 +61,8 @@ class Model(ABC):
     def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Sum of the rows' gradients, each times its weight, without forming the (n, d) matrix.
 
-        The leading axes of ``theta`` (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
+        Sums over rows, here and below, count each row as often as ``row_weights`` says. The leading axes of ``theta``
+        (..., d) and ``weights`` (..., n) broadcast; the result is (..., d).
         """
 
     def weighted_log_likelihood_and_gradient(
@@ -64,7 +72,7 @@ class Model(ABC):
 
         A row of weight 0 counts nothing, even where it is impossible.
         """
-        return weighted_sum(self.log_likelihood(theta), weights), self.weighted_gradient(theta, weights)
+        return weighted_sum(self.log_likelihood(theta), self.counted(weights)), self.weighted_gradient(theta, weights)
 
     @abstractmethod
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:

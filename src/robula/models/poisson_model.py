@@ -21,10 +21,10 @@ _LARGEST_DRAWN = 1e18
 
 
 class PoissonModel(GeneralizedLinearModel):
-    """Rows y_i ~ Poisson(exp(x_i' theta)).
+    """Rows y_i ~ Poisson(exposure_i exp(x_i' theta)).
 
     The curvature has no global bound, so the default step size comes from the curvature at a robust centre and the
-    drift is guarded (:mod:`robula.target.drift`).
+    drift is guarded (:mod:`robula.target.robust_target`).
 
     Parameters
     ----------
@@ -35,25 +35,33 @@ class PoissonModel(GeneralizedLinearModel):
         Required: where every count of a group is 0, a flat prior has no posterior.
     intercept : bool, optional
         Add a column of ones in front.
+    exposure : array-like, shape (n,), optional
+        Time, area or number at risk that each count was made in; theta is of the rate per unit of it. 1 by default.
+    offset : array-like, shape (n,), optional
+        What is added to each log rate, on top of the log exposure.
+    row_weights : array-like, shape (n,), optional
+        How often each row counts, as for :class:`Regression`.
     """
 
     name = "poisson"
     noise = "implied"
     skewed_gradients = True
 
-    def __init__(self, X: ArrayInput, y: ArrayInput, *, prior: Prior | None = None, intercept: bool = False) -> None:
-        super().__init__(X, prior, intercept)
+    def __init__(
+        self,
+        X: ArrayInput,
+        y: ArrayInput,
+        *,
+        prior: Prior | None = None,
+        intercept: bool = False,
+        exposure: ArrayInput = None,
+        offset: ArrayInput = None,
+        row_weights: ArrayInput = None,
+    ) -> None:
+        super().__init__(X, prior, intercept, offset=offset, exposure=exposure, row_weights=row_weights)
         require_proper(self.prior, "PoissonModel", "a group whose counts are all 0 has no posterior under a flat one.")
         refuse_misaligned(X, y)
-        counts = as_vector(y, "y", self.n_rows)
-        wrong = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
-        if len(wrong):
-            raise InputError(
-                f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={counts[wrong[0]]:g}; counts "
-                "are whole numbers of at least 0. For rates, pass the counts themselves; for positive measurements, "
-                "LinearModel on their logarithm."
-            )
-        self._set_response(counts)
+        self._set_response(as_counts(y, self.n_rows))
 
     def _set_response(self, y: FloatArray) -> None:
         super()._set_response(y)
@@ -79,6 +87,11 @@ class PoissonModel(GeneralizedLinearModel):
     def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
         return draw_counts(self._rate(eta), rng)
 
+    def moments(self, eta: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A count varies by its rate."""
+        rate = self._rate(eta)
+        return rate, rate
+
     def log_tails(self, theta: FloatArray) -> Tails:
         """Log of the tail probabilities, from P(Y < y) = P(Gamma(y) > rate)."""
         rate = self._rate(self.predictor(theta))
@@ -89,6 +102,19 @@ class PoissonModel(GeneralizedLinearModel):
             np.where(self.y > 0, log_gamma_cdf(some, rate), 0.0),
             log_gamma_cdf(self.y + 1.0, rate),
         )
+
+
+def as_counts(y: ArrayInput, length: int) -> FloatArray:
+    """Return responses (n,) as whole numbers of at least 0, or refuse them."""
+    counts = as_vector(y, "y", length)
+    wrong = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
+    if len(wrong):
+        raise InputError(
+            f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={counts[wrong[0]]:g}; counts "
+            "are whole numbers of at least 0. For rates, pass the counts themselves and what they are counts of as "
+            "exposure; for positive measurements, GammaModel."
+        )
+    return counts
 
 
 def draw_counts(rate: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -44,10 +44,11 @@ def weighted_mode(
     ndarray, shape (d,)
         Where the steps end: the start itself if nothing lies uphill of it.
     """
-    kept = np.asarray(weights) > 0
+    counted = model.counted(np.asarray(weights))
+    kept = counted > 0
 
     def log_density(theta: FloatArray) -> float:
-        return float(weights[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
+        return float(counted[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
 
     def gradient(theta: FloatArray) -> FloatArray:
         total: FloatArray = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)

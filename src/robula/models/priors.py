@@ -12,6 +12,9 @@ from robula.exceptions import InputError
 from robula.models.covariance import Covariance
 from robula.tables.arrays import as_numbers
 
+#: Standard deviation of the prior of a log scale: a factor of 50 either way is within two of them.
+LOG_SCALE_SD = 2.0
+
 
 @runtime_checkable
 class Prior(Protocol):
@@ -104,6 +107,37 @@ class NormalPrior:
 
     def __repr__(self) -> str:
         return f"NormalPrior(mean={show(self.mean.tolist())}, covariance={show(self.covariance.value.tolist())})"
+
+
+class CoefficientsAndLogScale:
+    """The coefficients' prior and, independent of it, a normal one of the last parameter, the log of a scale."""
+
+    def __init__(self, coefficients: Prior, log_scale: NormalPrior) -> None:
+        self._coefficients, self._scale = coefficients, log_scale
+        self.proper = coefficients.proper
+
+    def log_density(self, theta: FloatArray) -> FloatArray:
+        """Log density, shape (...)."""
+        return self._coefficients.log_density(theta[..., :-1]) + self._scale.log_density(theta[..., -1:])
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient of the log density, shape (..., d)."""
+        parts = [self._coefficients.gradient(theta[..., :-1]), self._scale.gradient(theta[..., -1:])]
+        return np.concatenate(parts, axis=-1)
+
+    def precision(self, theta: FloatArray) -> FloatArray:
+        """Negative Hessian of the log density, shape (d, d)."""
+        result = np.zeros((theta.shape[-1], theta.shape[-1]))
+        result[:-1, :-1] = self._coefficients.precision(theta[:-1])
+        result[-1:, -1:] = self._scale.precision(theta[-1:])
+        return result
+
+    def check_dim(self, dim: int) -> None:
+        """Refuse a prior of the coefficients that is for another number of them."""
+        self._coefficients.check_dim(dim - 1)
+
+    def __repr__(self) -> str:
+        return f"{self._coefficients!r} and log scale {self._scale!r}"
 
 
 def resolve_prior(prior: Prior | None, dim: int) -> Prior:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, gammaln, ndtri_exp
+from scipy.special import betainc, betaln, expit, gammainc, gammaincc, gammaln, log_expit, ndtri_exp
 
 from robula._types import FloatArray
 
 #: The score given to a response whose probability cannot be told from 0: where a normal's own tail underflows.
 FARTHEST = 38.0
-# Below this SciPy's incomplete gamma functions lose digits and then vanish; the continued fractions take over.
+# Below this SciPy's incomplete gamma and beta functions lose digits and then vanish; the continued fractions take over.
 _SMALL = 1e-280
 # So far out in a tail each level of a continued fraction gains about a digit.
 _LEVELS = 40
@@ -45,6 +45,23 @@ def log_gamma_sf(shape: FloatArray, x: FloatArray) -> FloatArray:
     for level in range(_LEVELS, 0, -1):
         tail = level * (level - a) / (b + 2 * level + 1 - a - tail)
     result[far] = np.minimum(_log_density(a, b) - np.log(b + 1 - a - tail), result[far])
+    return result
+
+
+def log_beta_cdf(a: FloatArray, b: FloatArray, logit: FloatArray) -> FloatArray:
+    """Log P(B <= x) for B ~ Beta(a, b), elementwise, with x given as log(x / (1 - x)); a, b > 0."""
+    a, b, logit = (array.astype(np.float64) for array in np.broadcast_arrays(a, b, logit))
+    result, far = _log(betainc(a, b, expit(logit)))
+    far &= expit(logit) < a / (a + b)
+    a, b, logit = a[far], b[far], logit[far]
+    x = expit(logit)
+    tail = np.ones_like(a)
+    for level in range(_LEVELS, 0, -1):
+        even = level * (b - level) * x / ((a + 2 * level - 1) * (a + 2 * level))
+        odd = -(a + level - 1) * (a + b + level - 1) * x / ((a + 2 * level - 2) * (a + 2 * level - 1))
+        tail = 1.0 + odd / (1.0 + even / tail)
+    density = a * log_expit(logit) + b * log_expit(-logit) - np.log(a) - betaln(a, b)
+    result[far] = np.minimum(density - np.log(tail), result[far])
     return result
 
 

@@ -1,18 +1,30 @@
-"""Estimators for scikit-learn's pipelines, grids and cross-validation: one for every generalized linear model.
+"""Estimators for scikit-learn's pipelines, grids and cross-validation: one for every regression.
 
 A model of :mod:`robula.models` that has no class of its own here gets one from the law of its rows, so that a model
-called "gamma" brings ``robula.sklearn.RobustGammaRegressor`` and ``robula fit --model gamma``.
+called "weibull" brings ``robula.sklearn.RobustWeibullRegressor`` and ``robula fit --model weibull``.
 """
 
 from robula.models import MODELS
-from robula.models.generalized_linear_model import GeneralizedLinearModel
+from robula.models.regression import Regression
 from robula.sklearn.glm_regressor import RobustGLMRegressor
-from robula.sklearn.linear_regressor import RobustBayesianRegressor
+from robula.sklearn.linear_regressor import RobustBayesianRegressor, RobustStudentTRegressor
+from robula.sklearn.log_link_regressors import (
+    RobustGammaRegressor,
+    RobustNegativeBinomialRegressor,
+    RobustPoissonRegressor,
+)
 from robula.sklearn.logistic_classifier import RobustBayesianClassifier
-from robula.sklearn.poisson_regressor import RobustPoissonRegressor
 from robula.sklearn.robust_glm import RobustBayesianGLM
 
-__all__ = ["ESTIMATORS", "RobustBayesianClassifier", "RobustBayesianRegressor", "RobustPoissonRegressor"]
+__all__ = [
+    "ESTIMATORS",
+    "RobustBayesianClassifier",
+    "RobustBayesianRegressor",
+    "RobustGammaRegressor",
+    "RobustNegativeBinomialRegressor",
+    "RobustPoissonRegressor",
+    "RobustStudentTRegressor",
+]
 
 
 def _derived(name: str) -> type[RobustBayesianGLM]:
@@ -24,12 +36,21 @@ def _derived(name: str) -> type[RobustBayesianGLM]:
 
 
 _DECLARED: dict[str, type[RobustBayesianGLM]] = {
-    estimator.model_name: estimator
-    for estimator in (RobustBayesianRegressor, RobustBayesianClassifier, RobustPoissonRegressor)
+    # Two classes or more: it looks at the labels.
+    "multinomial": RobustBayesianClassifier,
+    **{
+        estimator.model_name: estimator
+        for estimator in (
+            RobustBayesianClassifier,
+            RobustBayesianRegressor,
+            RobustGammaRegressor,
+            RobustNegativeBinomialRegressor,
+            RobustPoissonRegressor,
+            RobustStudentTRegressor,
+        )
+    },
 }
 #: The estimator of each regression in ``robula.models.MODELS``.
 ESTIMATORS: dict[str, type[RobustBayesianGLM]] = {
-    name: _DECLARED.get(name) or _derived(name)
-    for name, model in MODELS.items()
-    if issubclass(model, GeneralizedLinearModel)
+    name: _DECLARED.get(name) or _derived(name) for name, model in MODELS.items() if issubclass(model, Regression)
 }

@@ -22,6 +22,8 @@ class Coordinates(NamedTuple):
         And the linear predictor (eta - response_centre) / response_scale.
     intercept : bool
         Whether parameter 0 is an intercept.
+    lines : int
+        How many linear predictors a row has, each with coefficients of its own, one after the other.
     """
 
     centre: FloatArray
@@ -29,6 +31,12 @@ class Coordinates(NamedTuple):
     response_centre: float
     response_scale: float
     intercept: bool
+    lines: int = 1
+
+    @property
+    def coefficients(self) -> int:
+        """How many coefficients there are."""
+        return self.lines * (len(self.scale) + self.intercept)
 
     def columns(self, X: FloatArray) -> FloatArray:
         """Columns in the sampler's units, shape (n, p)."""
@@ -42,6 +50,10 @@ class Coordinates(NamedTuple):
 
     def matrix(self) -> FloatArray:
         """Linear part of the map from the sampler's parameters to the user's, shape (d, d)."""
+        matrix: FloatArray = np.kron(np.eye(self.lines), self._line_matrix()).astype(np.float64)
+        return matrix
+
+    def _line_matrix(self) -> FloatArray:
         slopes = np.diag(self.response_scale / self.scale)
         if not self.intercept:
             return slopes
@@ -58,7 +70,17 @@ class Coordinates(NamedTuple):
         shift = np.zeros(len(self.scale) + self.intercept)
         if self.intercept:
             shift[0] = self.response_centre
-        return shift
+        return np.tile(shift, self.lines)
+
+    def prior_shape(self) -> FloatArray:
+        """Covariance of a prior that treats all classes alike, with variances of 1, shape (d, d); 1 for one line.
+
+        Lines of K classes with independent normal coefficients, less the first one's, have a correlation of 1/2.
+        """
+        if self.lines == 1:
+            return np.array(1.0)
+        among = 0.5 * (np.eye(self.lines) + 1.0)
+        return np.kron(among, np.eye(len(self.scale) + self.intercept)).astype(np.float64)
 
     def to_user(self, theta: FloatArray) -> FloatArray:
         """Parameters (..., d) in the user's units."""
@@ -67,15 +89,15 @@ class Coordinates(NamedTuple):
 
     def draws_to_user(self, theta: FloatArray) -> FloatArray:
         """Draws (..., d) in the user's units; a parameter behind the coefficients is the log of a response's scale."""
-        coefficients = self.to_user(theta[..., : len(self.scale) + self.intercept])
-        logs = theta[..., len(self.scale) + self.intercept :] + np.log(self.response_scale)
+        coefficients = self.to_user(theta[..., : self.coefficients])
+        logs = theta[..., self.coefficients :] + np.log(self.response_scale)
         return np.concatenate([coefficients, logs], axis=-1)
 
     def posterior_to_user(self, found: GaussianPosterior) -> GaussianPosterior:
         """A normal posterior in the user's units; a log scale becomes the scale itself (the delta method)."""
         mean = self.draws_to_user(found.mean)
         matrix = np.eye(len(mean))
-        count = len(self.scale) + self.intercept
+        count = self.coefficients
         matrix[:count, :count] = self.matrix()
         mean[count:] = np.exp(mean[count:])
         matrix[count:, count:] = np.diag(mean[count:])
@@ -99,6 +121,12 @@ def robust_coordinates(X: FloatArray, intercept: bool) -> Coordinates:
     return Coordinates(centre, scale, 0.0, 1.0, intercept)
 
 
-def identity_coordinates(columns: int, intercept: bool) -> Coordinates:
+def with_response(coordinates: Coordinates, y: FloatArray) -> Coordinates:
+    """Add the median and interquartile range of a response y (n,) whose linear predictor is in its own units."""
+    response = robust_coordinates(y[:, None], coordinates.intercept)
+    return coordinates._replace(response_centre=float(response.centre[0]), response_scale=float(response.scale[0]))
+
+
+def identity_coordinates(columns: int, intercept: bool, lines: int = 1) -> Coordinates:
     """The user's own units."""
-    return Coordinates(np.zeros(columns), np.ones(columns), 0.0, 1.0, intercept)
+    return Coordinates(np.zeros(columns), np.ones(columns), 0.0, 1.0, intercept, lines)

@@ -16,7 +16,7 @@ from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
 class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
     """Regression on a model of :mod:`robula.models` whose posterior is that of the good rows.
 
-    A subclass names the model; it writes :meth:`moments` where mean and variance of a response are known formulas.
+    A subclass names the model.
 
     Parameters
     ----------
@@ -43,35 +43,42 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
         Draws in the units of X, intercept first.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
-    model_ : GeneralizedLinearModel
+    model_ : Regression
         The model in the units of X: ``posterior_`` is its posterior.
     n_features_in_, feature_names_in_
     """
 
-    def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and y (n,)."""
+    def fit(self, X: ArrayInput, y: ArrayInput, sample_weight: ArrayInput = None) -> Self:
+        """Sample the posterior of the coefficients given X (n, p) and y (n,).
+
+        ``sample_weight`` (n,) says how often each row counts; how far it is trusted multiplies it.
+        """
+        return self._fit_numbers(X, y, sample_weight=sample_weight)
+
+    def _fit_numbers(self, X: ArrayInput, y: ArrayInput, **of_rows: ArrayInput) -> Self:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        self._fit(X, np.asarray(y, dtype=np.float64))
+        self._fit(X, np.asarray(y, dtype=np.float64), **of_rows)
         return self
 
     def predict(self, X: ArrayInput, return_std: bool = False) -> Any:
         """Return the predictive mean (m,), and the standard deviation of a new response if asked for."""
-        mean, deviation = self._over_draws(X, self._mean_and_deviation)
+        return self._predict(X, return_std)
+
+    def _predict(self, X: ArrayInput, return_std: bool, exposure: ArrayInput = None) -> Any:
+        mean, deviation = self._over_draws(X, self._mean_and_deviation, exposure)
         return (mean, deviation) if return_std else mean
 
-    def _mean_and_deviation(self, eta: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Of new responses, from linear predictors (rows, draws)."""
-        moments = self.moments(eta)
+    def _mean_and_deviation(
+        self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Of new responses, from linear predictors (rows, draws) and the other parameters (draws, k)."""
+        moments = self.model_.moments(eta, rest)
         if moments is None:
-            responses = self._responses(eta, rng)
+            responses = self.model_.responses(eta, rest, rng)
             return responses.mean(axis=1), responses.std(axis=1)
         mean, variance = moments
         return mean.mean(axis=1), np.sqrt(variance.mean(axis=1) + mean.var(axis=1))
 
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        low, high = np.quantile(self._responses(eta, rng), TAILS, axis=1)
-        return Predictive(*self._mean_and_deviation(eta, rng), low, high)
-
-    def _responses(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """One new response a draw, from the law of the rows."""
-        return self.model_._row_simulation(eta.ravel(), rng).reshape(eta.shape)
+    def _predictive(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> Predictive:
+        low, high = np.quantile(self.model_.responses(eta, rest, rng), TAILS, axis=1)
+        return Predictive(*self._mean_and_deviation(eta, rest, rng), low, high)

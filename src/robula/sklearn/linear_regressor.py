@@ -1,4 +1,4 @@
-"""Robust Bayesian linear regression as a scikit-learn regressor."""
+"""Robust Bayesian linear regression as scikit-learn regressors: normal noise, and Student-t noise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from robula._types import FloatArray
 from robula.kernels.kernel import Kernel
 from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.selectors.selection import Selector
-from robula.sklearn.coordinates import Coordinates, robust_coordinates
+from robula.sklearn.coordinates import Coordinates, with_response
 from robula.sklearn.glm_regressor import RobustGLMRegressor
 from robula.sklearn.robust_glm import Predictive
 
@@ -108,20 +109,19 @@ class RobustBayesianRegressor(RobustGLMRegressor):
         self.noise_scale = noise_scale
 
     def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
-        response = robust_coordinates(y[:, None], coordinates.intercept)
-        return coordinates._replace(response_centre=float(response.centre[0]), response_scale=float(response.scale[0]))
+        return with_response(coordinates, y)
 
-    def _model(self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates) -> LinearModel:
+    def _model(
+        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any
+    ) -> LinearModel:
         asked = "estimate" if self.noise_scale is None else self.noise_scale
         noise = asked if isinstance(asked, str) else asked / coordinates.response_scale
-        return LinearModel(X, y, noise_scale=noise, prior=prior, intercept=coordinates.intercept)
+        return LinearModel(X, y, noise_scale=noise, prior=prior, intercept=coordinates.intercept, **options)
 
     def _set_posterior(self, posterior: Posterior) -> None:
         super()._set_posterior(posterior)
         scales = posterior.variables.get("noise_scale", np.array(getattr(self.model_, "noise_scale", np.nan)))
         self.noise_scale_ = float(scales.mean())
-        # What a new response varies by, averaged over the draws.
-        self._noise_variance = float((scales**2).mean())
 
     def facts(self) -> dict[str, Any]:
         """And the noise scale; None where it was sampled."""
@@ -130,10 +130,81 @@ class RobustBayesianRegressor(RobustGLMRegressor):
     def _take_facts(self, facts: Mapping[str, Any]) -> None:
         self.noise_scale = facts["noise_scale"]
 
-    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and noise."""
-        return eta, np.full_like(eta, self._noise_variance)
-
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        mean, deviation = self._mean_and_deviation(eta, rng)
+    def _predictive(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> Predictive:
+        mean, deviation = self._mean_and_deviation(eta, rest, rng)
         return Predictive(mean, deviation, mean - HALF_WIDTH * deviation, mean + HALF_WIDTH * deviation)
+
+
+class RobustStudentTRegressor(RobustGLMRegressor):
+    """Linear regression with Student-t noise whose posterior is that of the good rows.
+
+    For noise with heavy tails in every row; :class:`RobustBayesianRegressor` is for normal noise and some bad rows.
+
+    Parameters
+    ----------
+    degrees_of_freedom : float, default=4.0
+        Of the noise, as in :class:`robula.models.StudentTModel`.
+    contamination, fit_intercept, prior_scale, prior, standardize, selector, kernel
+        As for :class:`RobustBayesianRegressor`.
+    draws, burn_in, chains, random_state
+        As for :class:`RobustBayesianRegressor`.
+
+    Attributes
+    ----------
+    scale_ : float
+        Posterior mean of the noise's scale.
+    coef_, intercept_, posterior_, row_weights_, outlier_mask_, model_, n_features_in_, feature_names_in_
+        As for :class:`RobustBayesianRegressor`; the last parameter is the log of the scale.
+    """
+
+    model_name = "student_t"
+
+    def __init__(
+        self,
+        *,
+        contamination: float | Literal["estimate"] = 0.1,
+        degrees_of_freedom: float = 4.0,
+        fit_intercept: bool = True,
+        prior_scale: float = 2.5,
+        prior: NormalPrior | None = None,
+        standardize: bool = True,
+        selector: str | Selector | None = None,
+        kernel: str | Kernel | None = None,
+        draws: int = 1000,
+        burn_in: int = 300,
+        chains: int = 4,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            contamination=contamination,
+            fit_intercept=fit_intercept,
+            prior_scale=prior_scale,
+            prior=prior,
+            standardize=standardize,
+            selector=selector,
+            kernel=kernel,
+            draws=draws,
+            burn_in=burn_in,
+            chains=chains,
+            random_state=random_state,
+        )
+        self.degrees_of_freedom = degrees_of_freedom
+
+    def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
+        return with_response(coordinates, y)
+
+    def _model(
+        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any
+    ) -> Regression:
+        return super()._model(X, y, prior, coordinates, degrees_of_freedom=self.degrees_of_freedom, **options)
+
+    def _set_posterior(self, posterior: Posterior) -> None:
+        super()._set_posterior(posterior)
+        self.scale_ = float(posterior.variables["scale"].mean())
+
+    def facts(self) -> dict[str, Any]:
+        """And the degrees of freedom."""
+        return {**super().facts(), "degrees_of_freedom": self.degrees_of_freedom}
+
+    def _take_facts(self, facts: Mapping[str, Any]) -> None:
+        self.degrees_of_freedom = facts["degrees_of_freedom"]

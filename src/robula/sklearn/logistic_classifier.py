@@ -1,4 +1,4 @@
-"""Robust Bayesian logistic regression as a scikit-learn classifier."""
+"""Robust Bayesian logistic regression as a scikit-learn classifier, for two classes and for more."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
+from robula.models.logistic_model import LogisticModel
+from robula.models.model import unique_names
+from robula.models.multinomial_model import MultinomialModel, log_softmax
+from robula.models.priors import NormalPrior
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
+from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
 
 
 class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
-    """Logistic regression for two classes whose posterior is that of the good rows.
-
-    For more classes wrap it in scikit-learn's ``OneVsRestClassifier``.
+    """Logistic regression whose posterior is that of the good rows; multinomial where there are more than two classes.
 
     Parameters
     ----------
@@ -28,9 +32,11 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         Upper bound on the share of bad rows, in [0, 0.5), as in :func:`robula.sample`.
     fit_intercept : bool, default=True
     prior_scale : float, default=2.5
-        Prior standard deviation of every coefficient, in log-odds per robust standard deviation of the column.
+        Prior standard deviation of every coefficient, in log-odds per robust standard deviation of the column; with
+        more than two classes, of the log-odds of any two.
     prior : NormalPrior, optional
-        Instead of ``prior_scale``: a prior in the units of X, intercept first.
+        Instead of ``prior_scale``: a prior in the units of X, intercept first; with K > 2 classes of the coefficients
+        of the second class against the first, then of the third, and so on.
     standardize : bool, default=True
         Sample in robustly standardised columns. Results are in the units of X in any case.
     selector, kernel : str or object, optional
@@ -41,14 +47,16 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
-    coef_ : ndarray, shape (1, p)
-    intercept_ : ndarray, shape (1,)
+    classes_ : ndarray, shape (K,)
+    coef_ : ndarray, shape (1, p), or (K, p) for K > 2
+        With more than two classes they add up to 0 over the classes, as scikit-learn's do.
+    intercept_ : ndarray, shape (1,) or (K,)
     posterior_ : Posterior
-        Draws in the units of X, intercept first.
+        Draws in the units of X, intercept first; with K > 2 classes of each class against the first, as in
+        :class:`robula.models.MultinomialModel`.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
-    model_ : LogisticModel
+    model_ : LogisticModel or MultinomialModel
         The model in the units of X: ``posterior_`` is its posterior.
     n_features_in_, feature_names_in_
     """
@@ -56,58 +64,76 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     model_name = "logistic"
     spread_name = "probability"
 
-    def fit(self, X: ArrayInput, y: ArrayInput) -> Self:
-        """Sample the posterior of the coefficients given X (n, p) and labels y (n,)."""
+    def fit(self, X: ArrayInput, y: ArrayInput, sample_weight: ArrayInput = None) -> Self:
+        """Sample the posterior of the coefficients given X (n, p) and labels y (n,).
+
+        ``sample_weight`` (n,) says how often each row counts; how far its label is trusted multiplies it.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap "
-                "this estimator in sklearn.multiclass.OneVsRestClassifier."
-            )
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
-        self._fit(X, encoded.astype(np.float64))
+        self._fit(X, encoded.astype(np.float64), sample_weight=sample_weight)
         return self
+
+    @property
+    def _lines(self) -> int:
+        return len(self.classes_) - 1
+
+    def _model(
+        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any
+    ) -> Regression:
+        kind = LogisticModel if self._lines == 1 else MultinomialModel
+        return kind(X, y, prior=prior, intercept=coordinates.intercept, **options)
+
+    def _names(self, columns: int, sampled: Regression) -> tuple[str, ...]:
+        names = super()._names(columns, sampled)[: sampled.columns]
+        if self._lines == 1:
+            return names
+        return unique_names([f"{label}:{name}" for label in self.classes_[1:] for name in names])
 
     def _set_posterior(self, posterior: Posterior) -> None:
         super()._set_posterior(posterior)
+        lines = posterior.mean.reshape(self._lines, -1)
+        if self._lines > 1:
+            lines = np.vstack([np.zeros(lines.shape[1]), lines])
+            lines = lines - lines.mean(axis=0)
+        intercept = bool(self.fit_intercept)
         # One line per decision, as scikit-learn's linear classifiers have it.
-        self.coef_: FloatArray = self.coef_[None, :]
-        self.intercept_: Any = np.array([self.intercept_])
+        self.coef_: FloatArray = lines[:, 1:] if intercept else lines
+        self.intercept_: Any = lines[:, 0] if intercept else np.zeros(len(lines))
 
     def predict_proba(self, X: ArrayInput) -> FloatArray:
-        """Return the probability of each class (m, 2), averaged over the draws."""
-        positive = self.predictive(X).spread
-        return np.column_stack([1.0 - positive, positive])
+        """Return the probability of each class (m, K), averaged over the draws."""
+        (mean,) = self._over_draws(X, lambda eta, rest, rng: (self._probabilities(eta).mean(axis=-1),))
+        return mean
+
+    def _probabilities(self, eta: FloatArray) -> FloatArray:
+        """Of each class, shape (rows, K, draws)."""
+        if self._lines == 1:
+            return np.stack([expit(-eta), expit(eta)], axis=1)
+        return np.exp(log_softmax(eta))
 
     def predict(self, X: ArrayInput) -> np.ndarray:
-        """Return the more probable class of each row (m,)."""
+        """Return the most probable class of each row (m,)."""
         return self.predictive(X).prediction
 
     def facts(self) -> dict[str, Any]:
-        """And the names of the classes."""
-        return {**super().facts(), "classes": [str(name) for name in self.classes_]}
+        """The names of the classes, and one response of each."""
+        return {"responses": list(range(len(self.classes_))), "classes": [str(name) for name in self.classes_]}
 
     def _take_facts(self, facts: Mapping[str, Any]) -> None:
         self.classes_ = np.array([str(name) for name in facts["classes"]], dtype=object)
 
-    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of a label that is 1 or 0."""
-        probability: FloatArray = expit(eta)
-        return probability, probability * (1.0 - probability)
-
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        """The likelier class, the probability of the second class, and that probability's interval."""
-        probability = expit(eta)
-        low, high = np.quantile(probability, TAILS, axis=1)
-        mean = probability.mean(axis=1)
-        return Predictive(self.classes_[(mean > 0.5).astype(int)], mean, low, high)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _predictive(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> Predictive:
+        """The likeliest class, and the probability of the second class of two, or of that class, with its interval."""
+        probabilities = self._probabilities(eta)
+        means = probabilities.mean(axis=-1)
+        # At a tie of two classes the first, as one half is not more than one half.
+        likeliest = means.argmax(axis=1)
+        shown = np.ones_like(likeliest) if self._lines == 1 else likeliest
+        rows = np.arange(len(eta))
+        low, high = np.quantile(probabilities[rows, shown], TAILS, axis=1)
+        return Predictive(self.classes_[likeliest], means[rows, shown], low, high)

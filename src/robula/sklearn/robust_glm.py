@@ -18,20 +18,24 @@ from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.generalized_linear_model import GeneralizedLinearModel
 from robula.models.model import unique_names
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
 from robula.run.sampler import sample
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, identity_coordinates, robust_coordinates
+from robula.tables.arrays import as_vector
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
 # Settings of a run that hang on the units of its model.
 _OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_convexity", "start")
+
+# What is known of each row beside X and y, and what a model calls it.
+_OF_ROWS = {"sample_weight": "row_weights", "exposure": "exposure"}
 
 
 class Predictive(NamedTuple):
@@ -82,15 +86,24 @@ class RobustBayesianGLM(BaseEstimator):
         self.chains = chains
         self.random_state = random_state
 
-    def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        """Sample the posterior of checked X (n, p) and y (n,)."""
+    def _fit(self, X: FloatArray, y: FloatArray, **of_rows: Any) -> None:
+        """Sample the posterior of checked X (n, p) and y (n,).
+
+        ``of_rows`` are further arguments of the model with one entry per row: sample_weight, and exposure where the
+        model has it; None is left out.
+        """
+        options = {_OF_ROWS[name]: values for name, values in of_rows.items() if values is not None}
         with threads_for(X.size):
             coordinates = self._coordinates(X, y)
-            sampled = self._standardized(X, y, coordinates)
+            sampled = self._standardized(X, y, coordinates, options)
             self.model_ = self._model(
-                X, y, self._users_prior(coordinates, y), identity_coordinates(X.shape[1], coordinates.intercept)
+                X,
+                y,
+                self._users_prior(coordinates, self._level(y, options)),
+                identity_coordinates(X.shape[1], coordinates.intercept, coordinates.lines),
+                **options,
             )
-            options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
+            chosen = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
             posterior = sample(
                 sampled,
                 contamination=self.contamination,
@@ -99,7 +112,7 @@ class RobustBayesianGLM(BaseEstimator):
                 chains=self.chains,
                 seed=_seed(self.random_state),
                 progress=False,
-                **options,
+                **chosen,
             )
             if posterior.settings.get("interrupted"):
                 raise KeyboardInterrupt  # half a fit is no fit
@@ -141,7 +154,7 @@ class RobustBayesianGLM(BaseEstimator):
         estimator = cls()
         estimator.n_features_in_ = columns
         estimator._take_facts(facts)
-        prior, units = NormalPrior(0.0, 1.0), identity_coordinates(columns, True)
+        prior, units = NormalPrior(0.0, 1.0), identity_coordinates(columns, True, estimator._lines)
         responses = np.array(facts["responses"], dtype=np.float64)
         estimator.model_ = estimator._model(np.zeros((len(responses), columns)), responses, prior, units)
         if estimator.model_.dim != posterior.draws.shape[-1]:
@@ -152,7 +165,7 @@ class RobustBayesianGLM(BaseEstimator):
     def _take_facts(self, facts: Mapping[str, Any]) -> None:
         """Take over what a subclass added to :meth:`facts`."""
 
-    def _names(self, columns: int, sampled: GeneralizedLinearModel) -> tuple[str, ...]:
+    def _names(self, columns: int, sampled: Regression) -> tuple[str, ...]:
         features = tuple(getattr(self, "feature_names_in_", [f"x{index}" for index in range(columns)]))
         names = ("intercept", *features) if self.fit_intercept else features
         return unique_names([*names, *sampled.parameter_names[len(names) :]])
@@ -162,38 +175,46 @@ class RobustBayesianGLM(BaseEstimator):
             raise InputError(f"fit_intercept={show(self.fit_intercept)} must be True or False.")
         intercept = bool(self.fit_intercept)
         if not self.standardize:
-            return identity_coordinates(X.shape[1], intercept)
-        return self._with_response(robust_coordinates(X, intercept), y)
+            return identity_coordinates(X.shape[1], intercept, self._lines)
+        return self._with_response(robust_coordinates(X, intercept), y)._replace(lines=self._lines)
+
+    @property
+    def _lines(self) -> int:
+        """How many linear predictors a row has."""
+        return 1
 
     def _with_response(self, coordinates: Coordinates, y: FloatArray) -> Coordinates:
         """Add the response's own centre and scale, where the model has them."""
         return coordinates
 
-    def _standardized(self, X: FloatArray, y: FloatArray, coordinates: Coordinates) -> GeneralizedLinearModel:
+    def _standardized(
+        self, X: FloatArray, y: FloatArray, coordinates: Coordinates, options: Mapping[str, Any]
+    ) -> Regression:
         """Return the model that is sampled."""
-        return self._model(coordinates.columns(X), coordinates.responses(y), self._prior(coordinates, y), coordinates)
+        prior = self._prior(coordinates, self._level(y, options))
+        return self._model(coordinates.columns(X), coordinates.responses(y), prior, coordinates, **options)
 
     def _model(
-        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates
-    ) -> GeneralizedLinearModel:
+        self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any
+    ) -> Regression:
         """Return the model of rows in the units of ``coordinates``, those of the user included."""
         model: Any = MODELS[self.model_name]
-        made: GeneralizedLinearModel = model(X, y, prior=prior, intercept=coordinates.intercept)
+        made: Regression = model(X, y, prior=prior, intercept=coordinates.intercept, **options)
         return made
 
-    def _level(self, y: FloatArray) -> float:
+    def _level(self, y: FloatArray, options: Mapping[str, Any]) -> float:
         """Linear predictor around which the intercept's default prior is."""
         return 0.0
 
-    def _prior(self, coordinates: Coordinates, y: FloatArray) -> NormalPrior:
+    def _prior(self, coordinates: Coordinates, level: float) -> NormalPrior:
         """Return the prior in the sampler's coordinates."""
-        dim = len(coordinates.scale) + coordinates.intercept
+        dim = coordinates.coefficients
         if self.prior is None:
             scale = check_positive(self.prior_scale, "prior_scale", "the prior's standard deviation")
             mean = np.zeros(dim)
             if coordinates.intercept:
-                mean[0] = self._level(y)
-            return NormalPrior(mean, scale**2)
+                mean[0] = level
+            return NormalPrior(mean, scale**2 * coordinates.prior_shape())
         if not isinstance(self.prior, NormalPrior):
             raise InputError(
                 f"prior={show(self.prior)} is not allowed: pass robula.NormalPrior(mean, covariance) in the units of X "
@@ -205,12 +226,14 @@ class RobustBayesianGLM(BaseEstimator):
         covariance = inverse @ np.linalg.inv(self.prior.precision(np.zeros(dim))) @ inverse.T
         return NormalPrior(mean, 0.5 * (covariance + covariance.T))
 
-    def _users_prior(self, coordinates: Coordinates, y: FloatArray) -> NormalPrior:
+    def _users_prior(self, coordinates: Coordinates, level: float) -> NormalPrior:
         """Return the same prior in the user's coordinates."""
         if self.prior is not None:
             return self.prior
-        prior, matrix = self._prior(coordinates, y), coordinates.matrix()
-        return NormalPrior(coordinates.to_user(prior.mean), prior.covariance.value * (matrix @ matrix.T))
+        prior, matrix = self._prior(coordinates, level), coordinates.matrix()
+        covariance = np.linalg.inv(prior.precision(np.zeros(len(matrix))))
+        covariance = matrix @ covariance @ matrix.T
+        return NormalPrior(coordinates.to_user(prior.mean), 0.5 * (covariance + covariance.T))
 
     def plain(self, X: ArrayInput, y: FloatArray) -> GaussianPosterior | None:
         """Return the answer that trusts every row, of the model that was fitted to these rows; None if there is none.
@@ -218,39 +241,63 @@ class RobustBayesianGLM(BaseEstimator):
         In the units of X and y; a noise scale is as it is, not its logarithm.
         """
         rows = np.asarray(X, dtype=np.float64)
+        fitted = self.model_
+        options = {
+            name: values
+            for name, values in (("offset", fitted.offset), ("row_weights", fitted.row_weights))
+            if values is not None
+        }
         with threads_for(rows.size):
             coordinates = self._coordinates(rows, y)
-            found = self._plain_standardized(self._standardized(rows, y, coordinates))
+            found = laplace(self._standardized(rows, y, coordinates, options))
         return None if found is None else coordinates.posterior_to_user(found)
-
-    def _plain_standardized(self, model: GeneralizedLinearModel) -> GaussianPosterior | None:
-        return laplace(model)
-
-    def moments(self, eta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Mean and variance of a response given its linear predictor (..., draws); None if only the law is known."""
-        return None
 
     def predictive(self, X: ArrayInput) -> Predictive:
         """Return what is known of the responses of new rows, (m,) each; the same for the same rows."""
-        return Predictive(*self._over_draws(X, self._predictive))
+        return self._known(X)
 
-    def _predictive(self, eta: FloatArray, rng: np.random.Generator) -> Predictive:
-        """Summarise linear predictors (rows, draws)."""
+    def _known(self, X: ArrayInput, exposure: ArrayInput = None) -> Predictive:
+        return Predictive(*self._over_draws(X, self._predictive, exposure))
+
+    def _predictive(self, eta: FloatArray, rest: FloatArray, rng: np.random.Generator) -> Predictive:
+        """Summarise linear predictors (rows, draws), or (rows, lines, draws), given the other parameters."""
         raise NotImplementedError
 
     def _over_draws(
-        self, X: ArrayInput, summarize: Callable[[FloatArray, np.random.Generator], Sequence[np.ndarray]]
+        self,
+        X: ArrayInput,
+        summarize: Callable[[FloatArray, FloatArray, np.random.Generator], Sequence[np.ndarray]],
+        exposure: ArrayInput = None,
     ) -> list[np.ndarray]:
-        """Apply ``summarize`` to the linear predictors (rows, draws) of new rows, some rows at a time."""
+        """Apply ``summarize`` to the linear predictors (rows, draws) of new rows, some rows at a time.
+
+        With several predictors a row they are (rows, lines, draws). The parameters behind the coefficients come
+        beside them, (draws, k).
+        """
         check_is_fitted(self)
         array: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
+        offset = np.zeros(len(array))
+        if exposure is not None:
+            exposed = as_vector(exposure, "exposure", len(array))
+            if not (exposed > 0).all():
+                raise InputError("exposure has values of 0 or less.")
+            offset = np.log(exposed)
         if self.fit_intercept:
             array = np.column_stack([np.ones(len(array)), array])
-        draws = self.posterior_.flat_draws[:, : array.shape[1]]
+        draws = self.posterior_.flat_draws
+        used = self._lines * array.shape[1]
+        lines, rest = draws[:, :used].reshape(len(draws), self._lines, -1), draws[:, used:]
         rng = np.random.default_rng(0)
-        step = max(1, _CHUNK // len(draws))
+        step = max(1, _CHUNK // (len(draws) * self._lines))
+        parts = []
         with threads_for(array.size):
-            parts = [summarize(array[first : first + step] @ draws.T, rng) for first in range(0, len(array), step)]
+            for first in range(0, len(array), step):
+                rows = slice(first, first + step)
+                if self._lines == 1:
+                    eta = array[rows] @ lines[:, 0].T + offset[rows, None]
+                else:
+                    eta = np.moveaxis(lines @ array[rows].T, -1, 0).swapaxes(1, 2)
+                parts.append(summarize(eta, rest, rng))
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 

@@ -154,6 +154,23 @@ def encode_labels(y: ArrayInput, length: int) -> tuple[FloatArray, tuple[Any, An
     Numbers in {0, 1} and {-1, 1} keep that meaning even when only one class is present; any other two classes are
     sorted, and the second is the positive one.
     """
+    array = _as_labels(y, length)
+    classes = _two_classes(array)
+    return (array == classes[1]).astype(np.float64), classes
+
+
+def encode_classes(y: ArrayInput, length: int) -> tuple[FloatArray, tuple[Any, ...]]:
+    """Return labels as places 0.0, 1.0, ... among their sorted classes, of which there are two or more."""
+    array = _as_labels(y, length)
+    classes = _distinct(array)
+    if len(classes) < 2:
+        raise InputError(f"y has one label only ({show(classes)}); two classes or more are needed.")
+    places = {label: place for place, label in enumerate(classes)}
+    return np.array([places[label] for label in array.tolist()], dtype=np.float64), tuple(classes)
+
+
+def _as_labels(y: ArrayInput, length: int) -> np.ndarray:
+    """Return labels as an array (n,) without missing values."""
     if y is None:
         raise InputError("y is None; pass one label per row.")
     try:
@@ -167,13 +184,19 @@ def encode_labels(y: ArrayInput, length: int) -> tuple[FloatArray, tuple[Any, An
             f"y has shape {array.shape}, but X has {length} rows: pass one label per row, shape ({length},)."
         )
     if array.dtype.kind not in "biufUSO":
-        raise InputError(f"y has dtype {array.dtype}; labels must be numbers, booleans or text of two classes.")
+        raise InputError(f"y has dtype {array.dtype}; labels must be numbers, booleans or text.")
     missing = _missing(array)
     if missing.any():
         rows = np.flatnonzero(missing)[:5].tolist()
         raise InputError(f"y has missing or infinite labels in rows {rows}; drop these rows before fitting.")
-    classes = _two_classes(array)
-    return (array == classes[1]).astype(np.float64), classes
+    return array
+
+
+def _distinct(array: np.ndarray) -> list[Any]:
+    try:
+        return sorted(set(array.tolist()))
+    except TypeError as error:
+        raise InputError(f"y mixes labels that cannot be compared ({error}); use one type, such as 0 and 1.") from error
 
 
 def _missing(array: np.ndarray) -> BoolArray:
@@ -187,16 +210,13 @@ def _missing(array: np.ndarray) -> BoolArray:
 
 
 def _two_classes(array: np.ndarray) -> tuple[Any, Any]:
-    try:
-        found = sorted(set(array.tolist()))
-    except TypeError as error:
-        raise InputError(f"y mixes labels that cannot be compared ({error}); use one type, such as 0 and 1.") from error
+    found = _distinct(array)
     for known in ((0, 1), (-1, 1)):
         if set(found) <= set(known) and array.dtype.kind in "biuf":
             return known
     if len(found) != 2:
         raise InputError(
             f"y has {len(found)} distinct labels ({show(found)}); exactly two are needed, such as 0 and 1, -1 and 1, "
-            "or two names. For more classes fit one model per class."
+            "or two names. For more classes use MultinomialModel."
         )
     return (found[0], found[1])

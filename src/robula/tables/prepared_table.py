@@ -15,6 +15,8 @@ from robula.tables.encoding import Encoding, learn_encoding, row_list, with_numb
 
 #: More columns than this are hardly meant.
 MOST_COLUMNS = 500
+#: And more classes than this are numbers, or names.
+MOST_CLASSES = 50
 
 
 class PreparedTable(NamedTuple):
@@ -43,11 +45,18 @@ def prepare_table(
     target: str | None,
     features: list[str] | None = None,
     exclude: Sequence[str] = (),
+    beside: Sequence[str] = (),
     drop_missing: bool = False,
 ) -> PreparedTable:
-    """Pick columns, read numbers, find complete rows and learn the encoding of the features."""
-    columns = pick_columns(table, target, features, list(exclude))
-    numbers = with_numbers(table, columns if target is None else [*columns, target])
+    """Pick columns, read numbers, find complete rows and learn the encoding of the features.
+
+    Columns ``beside`` the features, such as an exposure, are read and must be complete, but are no features.
+    """
+    if len({*beside, target}) <= len(beside) or (set(beside) & set(features or ())):
+        raise InputError("the target, the exposure, the row weights and the features must be different columns.")
+    columns = pick_columns(table, target, features, [*exclude, *beside])
+    read = [*columns, *beside]
+    numbers = with_numbers(table, read if target is None else [*read, target])
     used = complete_rows(numbers, table, drop=drop_missing)
     if used.sum() < 2:
         raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
@@ -98,26 +107,29 @@ def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool) ->
 
 
 def response_of(prepared: PreparedTable, target: str, model: str, *, classes: bool) -> pd.Series:
-    """Return the target's column: labels of two classes as texts, or numbers."""
+    """Return the target's column: labels as texts, or numbers."""
     y = prepared.rows[target]
     if classes:
-        return two_classes(y)
+        return class_labels(y, model)
     if y.dtype.kind not in "iuf":
         raise InputError(f"the target {target!r} is a column of texts; the {model} model needs numbers.")
     return y
 
 
-def two_classes(y: pd.Series) -> pd.Series:
-    """Return labels as texts, whole numbers without their decimals; refuse all but two."""
+def class_labels(y: pd.Series, model: str) -> pd.Series:
+    """Return labels as texts, whole numbers without their decimals; two classes for logistic, or a few."""
     whole = y.dtype.kind == "f" and bool((y == y.round()).all())
     labels = (y.astype(int) if whole else y).astype(str)
     found = labels.value_counts()
-    if len(found) != 2:
+    most = 2 if model == "logistic" else MOST_CLASSES
+    if not 2 <= len(found) <= most:
         rare = found.index[-1]
         rows = list(labels.index[labels == rare])[:5]
+        hint = " For more classes than two, use --model multinomial." if model == "logistic" else ""
         raise InputError(
-            f"the target has {len(found)} different values, and the logistic model needs two"
-            + (f" ({rare!r} is in row(s) {rows})." if len(found) > 2 else ".")
+            f"the target has {len(found)} different values, and the {model} model needs "
+            + ("two" if most == 2 else f"two to {most}")
+            + (f" ({rare!r} is in row(s) {rows}).{hint}" if len(found) > 2 else ".")
         )
     return labels
 

@@ -142,7 +142,7 @@ class _Projected:
             ordered = np.take(model.design.T, order, axis=1)
             parts = []
             for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
-                weights = part.weights[order]
+                weights = model.counted(part.weights)[order]
                 inside = np.flatnonzero(weights)
                 nested = len(inside) == 0 or inside[-1] == len(inside) - 1
                 rows = slice(len(inside)) if nested else inside
@@ -169,7 +169,7 @@ class _Affine:
             for places, block in model.blocks():
                 responses = model.y[places]
                 for part, total in zip(selection.parts, selection.part_totals.tolist(), strict=True):
-                    weights = part.weights[places] * (model.noise_scale**-2 / total)
+                    weights = model.counted(part.weights)[places] * (model.noise_scale**-2 / total)
                     inside = np.flatnonzero(weights)
                     rows = _projected_rows(block, weights, part.basis, inside)
                     slope += _lead_back(part.basis, rows.T @ block[:, inside].T)

@@ -59,7 +59,7 @@ class TrustedCurvature:
 
     def log_density(self, theta: FloatArray) -> float:
         """Log posterior at theta (d,), up to a constant."""
-        rows = self._scale * float(self.selection.weights @ self.model.log_likelihood(theta))
+        rows = self._scale * float(self.model.counted(self.selection.weights) @ self.model.log_likelihood(theta))
         return rows + float(self.model.prior.log_density(theta))
 
     def times(self, theta: FloatArray, vector: FloatArray) -> FloatArray:

@@ -175,6 +175,8 @@ class RobustTarget:
         self._choose(selections, len(made), FrozenGradient(self._model, selections))
         estimates = [selection.estimate for selection in selections]
         own = anchors == list(range(len(theta))) and all(estimate is not None for estimate in estimates)
+        # A selector's own estimate is of rows that count once each.
+        own = own and self._model.row_weights is None
         return np.array(estimates) if own else None
 
     def _drift_of(self, theta: FloatArray, means: FloatArray) -> FloatArray:

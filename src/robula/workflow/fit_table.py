@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 from sklearn.base import clone, is_classifier
 from sklearn.covariance import MinCovDet
+from sklearn.utils.validation import has_fit_parameter
 
 from robula._intervals import TAILS
 from robula._threads import few_threads_for_small_data
@@ -20,6 +21,7 @@ from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.mean_model import MeanModel
+from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
@@ -43,6 +45,8 @@ class Options:
 
     contamination: Any = 0.1
     noise_scale: float | None = None
+    exposure: str | None = None
+    row_weights: str | None = None
     drop_missing: bool = False
     draws: int = 1000
     burn_in: int = 300
@@ -127,14 +131,42 @@ def fit_table(
             if model == "mean"
             else f"the {model} model needs --target, the column to explain."
         )
+    of_rows = {name: column for name, column in _columns_of_rows(options).items() if column is not None}
+    if target is None and of_rows:
+        raise InputError("--exposure and --row-weights are for regressions; the mean model has neither.")
     prepared = prepare_table(
-        table, target=target, features=features, exclude=exclude or (), drop_missing=options.drop_missing
+        table,
+        target=target,
+        features=features,
+        exclude=exclude or (),
+        beside=list(of_rows.values()),
+        drop_missing=options.drop_missing,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
         result = _fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
     told = [str(item.message) for item in caught if issubclass(item.category, RobulaWarning)]
     return replace(result, notes=[*prepared.notes, *result.notes, *dict.fromkeys(told)])
+
+
+def _columns_of_rows(options: Options) -> dict[str, str | None]:
+    """What the estimators call the columns that say something of each row, and the columns."""
+    return {"exposure": options.exposure, "sample_weight": options.row_weights}
+
+
+def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: str) -> dict[str, FloatArray]:
+    """Return those columns, for the estimator's ``fit``."""
+    found = {}
+    for name, column in _columns_of_rows(options).items():
+        if column is None:
+            continue
+        if not has_fit_parameter(estimator, name):
+            raise InputError(f"--exposure is for models with a log link; the {model} model has none.")
+        values = prepared.rows[column]
+        if values.dtype.kind not in "iuf":
+            raise InputError(f"column {column!r} is one of texts; --exposure and --row-weights need numbers.")
+        found[name] = values.to_numpy(dtype=np.float64)
+    return found
 
 
 def _fit_regression(prepared: PreparedTable, model: str, target: str, options: Options) -> TableFit:
@@ -145,8 +177,15 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         estimator.set_params(noise_scale=options.noise_scale)
     y = response_of(prepared, target, model, classes=is_classifier(estimator))
     design = prepared.encoding.design(prepared.rows)
-    fitted: Any = estimator.fit(design, y.to_numpy())
+    of_rows = _of_rows(prepared, estimator, options, model)
+    fitted: Any = estimator.fit(design, y.to_numpy(), **of_rows)
     notes = ["Columns were standardised robustly for sampling; all figures are in the units of the file."]
+    if options.exposure is not None:
+        notes.append(f"Coefficients are of the mean per unit of {options.exposure!r}, the exposure.")
+    if options.row_weights is not None:
+        notes.append(
+            f"A row counts {options.row_weights!r} times; its weight below, how far it is trusted, comes on top."
+        )
     return TableFit(
         model=model,
         target=target,
@@ -154,17 +193,22 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         posterior=fitted.posterior_,
         used=prepared.used,
         plain=fitted.plain(design, fitted.model_.y),
-        residuals={f"prediction error of {target}": _residuals(fitted)},
-        sensitivity=_regression_path(fitted, design, y, options) if options.sensitivity else None,
-        facts=fitted.facts(),
+        # Classes beyond two have no order to be high or low in.
+        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": _residuals(fitted)},
+        sensitivity=_regression_path(fitted, design, y, of_rows, options) if options.sensitivity else None,
+        facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
     )
+
+
+def _several_classes(fitted: Any) -> bool:
+    return isinstance(fitted.model_, MultinomialModel)
 
 
 def _residuals(fitted: Any) -> FloatArray:
     """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
     model, theta = fitted.model_, fitted.posterior_.mean
-    moments = fitted.moments(model.predictor(theta))
+    moments = model.moments(model.predictor(theta), theta[model.columns :])
     if moments is not None:
         mean, variance = moments
         return np.asarray((model.y - mean) / np.sqrt(np.maximum(variance, 1e-12)))
@@ -196,11 +240,13 @@ def _shorter(options: Options) -> dict[str, int]:
     return {"draws": max(100, options.draws // 4), "chains": min(2, options.chains)}
 
 
-def _regression_path(fitted: Any, design: pd.DataFrame, y: pd.Series, options: Options) -> pd.DataFrame:
+def _regression_path(
+    fitted: Any, design: pd.DataFrame, y: pd.Series, of_rows: dict[str, FloatArray], options: Options
+) -> pd.DataFrame:
     """Refit, with fewer draws, for other assumed shares of bad rows."""
     lines = []
     for level in _levels(options.contamination):
-        other = clone(fitted).set_params(contamination=level, **_shorter(options)).fit(design, y.to_numpy())
+        other = clone(fitted).set_params(contamination=level, **_shorter(options)).fit(design, y.to_numpy(), **of_rows)
         lines += _path_lines(level, other.posterior_)
     return _path_table(lines)
 

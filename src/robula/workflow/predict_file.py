@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from robula._validation import show
@@ -18,19 +19,22 @@ from robula.workflow.run_folder import read_run
 def predict_file(folder: Path, path: Path, *, drop_missing: bool = False) -> pd.DataFrame:
     """Return one line a row of the file: its number, the prediction and a 95 % interval.
 
-    Regressions: predictive mean, deviation and interval of a new response. logistic: the probability of the second
-    class, averaged over the draws, its interval over the draws, and the likelier class.
+    Regressions: predictive mean, deviation and interval of a new response, for the exposure in the file where the fit
+    had one. logistic: the likelier class, the probability of the second class, averaged over the draws, and its
+    interval over the draws. multinomial: the likeliest class, and the same of its own probability.
     """
     run = read_run(folder)
     if run.model not in ESTIMATORS:
         raise InputError(f"a {run.model} model has nothing to predict; its draws and row weights are in the folder.")
     estimator = ESTIMATORS[run.model].restored(run.posterior, run.facts, len(run.encoding.names))
     table = read_table(path)
-    lost = [column for column in run.encoding.columns if column not in table.columns]
+    exposure = run.facts.get("exposure")
+    needed = [*run.encoding.columns, *([] if exposure is None else [exposure])]
+    lost = [column for column in needed if column not in table.columns]
     if lost:
-        raise InputError(f"{path.name} has no column {lost[0]!r}; the fit used {show(run.encoding.columns, 200)}.")
-    numbers = with_numbers(table, run.encoding.columns)
-    for column in run.encoding.numbers:
+        raise InputError(f"{path.name} has no column {lost[0]!r}; the fit used {show(needed, 200)}.")
+    numbers = with_numbers(table, needed)
+    for column in [*run.encoding.numbers, *needed[len(run.encoding.columns) :]]:
         if numbers[column].dtype.kind != "f":
             raise InputError(
                 f"column {column!r} was a column of numbers in the fit, and is one of texts in {path.name}."
@@ -39,7 +43,8 @@ def predict_file(folder: Path, path: Path, *, drop_missing: bool = False) -> pd.
     if not used.any():
         raise InputError(f"no row of {path.name} is without missing values.")
     rows = numbers[used]
-    found = estimator.predictive(run.encoding.design(rows).to_numpy())
+    exposed = {} if exposure is None else {"exposure": rows[exposure].to_numpy(dtype=np.float64)}
+    found = estimator.predictive(run.encoding.design(rows).to_numpy(), **exposed)
     return pd.DataFrame(
         {
             "row": rows.index,

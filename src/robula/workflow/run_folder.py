@@ -175,6 +175,9 @@ def read_run(folder: Path) -> StoredRun:
         if manifest["model"] not in MODELS:
             raise ValueError(f"there is no model {manifest['model']!r}")
         expected = unique_names(["intercept", *encoding.names])
+        classes = manifest["facts"].get("classes", ())
+        if len(classes) > 2:
+            expected = unique_names([f"{label}:{name}" for label in classes[1:] for name in expected])
         if manifest["model"] != "mean" and posterior.parameter_names[: len(expected)] != expected:
             raise ValueError("the draws are of other columns")
         return StoredRun(manifest["model"], encoding, posterior, manifest["facts"])

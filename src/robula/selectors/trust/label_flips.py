@@ -1,8 +1,9 @@
 """Labels: no label is impossible, so what is wrong shows only together: a likelihood in which labels may be flipped.
 
-p(label) = (1 - pi) p + pi (1 - p), with no flips, with one rate pi for all rows, averaged over pi, or with a rate that
-depends on where the row is and how sure the model is of it. The probability of a row not to be flipped is its weight:
-at the true parameters the score so weighted has mean 0, so the centre is not attenuated.
+p(label) = (1 - pi) p + pi (1 - p) / (K - 1), a wrong label being any of the others, each as likely: with no flips, with
+one rate pi for all rows, averaged over pi, or with a rate that depends on where the row is and how sure the model is of
+it. The probability of a row not to be flipped is its weight: at the true parameters the score so weighted has mean 0,
+so the centre is not attenuated.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class FlipExplanation:
         first = max(float(flipped.mean()), 1e-3) if rate is None else rate
         self._gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
         self._columns = np.ones((model.n_rows, 1))
+        self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped = theta, flipped
         self.weights: FloatArray = 1.0 - flipped
         self.wanted = 0.0
@@ -66,7 +68,7 @@ class FlipExplanation:
         before = -np.inf
         for step in range(_STEPS):
             right = self._model.log_likelihood(self.theta)
-            wrong = np.log(np.maximum(-np.expm1(right), 1e-300))
+            wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
             if self._gated:
                 self._columns = self._gate_columns(right, wrong)
             log_odds = np.clip(self._columns @ self._gate, -15.0, 15.0)
@@ -122,7 +124,7 @@ class FlipExplanation:
             return weighted_precision(model, w, self.theta)
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
         apart = model.gradients(self.theta) / (1.0 - right)[:, None]
-        # Both labels have the same curvature in a logistic model; what is missing is which of them is right.
+        # Labels of a logistic model have the same curvature; what is missing is which of them is right.
         precision = weighted_precision(model, np.ones_like(w), self.theta) - (apart.T * (w * (1.0 - w))) @ apart
         least = weighted_precision(model, w, self.theta) / _MOST_VOLUME
         return precision if np.linalg.eigvalsh(precision - least)[0] > 0.0 else least
