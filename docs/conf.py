@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,11 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "src"))
+# Examples run in kernels of their own: they find this robula, and their pictures come into the page.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(
+    os.pathsep
+)
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
 
 from robula import __version__  # noqa: E402
 
