@@ -80,7 +80,12 @@ _KEYS = "|".join(re.findall(r"@\w+\{(\w+),", (HERE / "refs.bib").read_text()))
 _CITED = re.compile(rf"\[((?:{_KEYS})(?:, (?:{_KEYS}))*)\](?!\()")
 
 
+#: Tables of the repository that are not pages of the site: their path is shown instead.
+_TABLES = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(benchmarks/[^)]+\.md)\)")
+
+
 def _cite_on_pages(app: Any, docname: str, source: list[str]) -> None:
+    source[0] = _TABLES.sub(r"\1 (`\2`)", source[0])
     source[0] = _CITED.sub(lambda found: f"{{cite:p}}`{found[1].replace(' ', '')}`", source[0])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -78,3 +80,34 @@ def test_scikit_learn_fits_and_predicts_with_one_thread(monkeypatch):
         assert threads() == before
     assert inside
     assert all(seen == [1] * len(before) for seen in inside)
+
+
+#: Public functions that compute nothing of their own: they read a file, make a model, or only call one that is limited.
+THIN = {"load", "from_jax", "from_numpyro", "from_pymc", "resume", "rob_ula"}
+
+
+def test_every_public_function_that_computes_is_limited():
+    functions = {name for name in robula.__all__ if inspect.isfunction(getattr(robula, name))}
+    assert {name for name in functions if not hasattr(getattr(robula, name), "__wrapped__")} == THIN
+
+
+def test_different_calls_in_four_threads_leave_the_users_number_behind():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((200, 3))
+    model = robula.LinearModel(points, points @ [1.0, 2.0, 3.0] + rng.standard_normal(200), noise_scale=1.0)
+    posterior = robula.rob_ula(model, contamination=0.05, draws=20, burn_in=5, progress=False)
+    calls = [
+        lambda: robula.robust_mean(points, 0.1),
+        lambda: robula.restarts(model, points[:3], contamination=0.1),
+        lambda: robula.step_bias(model, posterior),
+        lambda: robula.certificate(model, posterior, step_halving=False),
+        lambda: robula.trust(model, 0.1),
+        lambda: robula.contamination_path(model, levels=(0.0, 0.1)),
+    ]
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+            warnings.simplefilter("ignore", robula.exceptions.RobulaWarning)
+            for run in [pool.submit(call) for _ in range(2) for call in calls]:
+                run.result()
+        assert threads() == before

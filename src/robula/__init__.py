@@ -6,10 +6,11 @@ What people type is here; the rest is in its room: ``robula.selectors``, ``robul
 
 from robula import datasets, exceptions, kernels, metrics, models, selectors, simulate, theory
 from robula._version import __version__
-from robula.diagnosis import certificate, contamination_path, diagnose, step_bias
+from robula.diagnosis import certificate, contamination_path, diagnose, flag, influence, odd_rows, step_bias
 from robula.integrations import from_jax, from_numpyro, from_pymc
 from robula.models import (
     GammaModel,
+    LargeModel,
     LinearModel,
     LogisticModel,
     MeanModel,
@@ -31,6 +32,7 @@ from robula.selectors.trust import trust
 __all__ = [
     "GammaModel",
     "GeometricMedian",
+    "LargeModel",
     "LinearModel",
     "LogisticModel",
     "MeanModel",
@@ -50,13 +52,16 @@ __all__ = [
     "datasets",
     "diagnose",
     "exceptions",
+    "flag",
     "from_jax",
     "from_numpyro",
     "from_pymc",
+    "influence",
     "kernels",
     "load",
     "metrics",
     "models",
+    "odd_rows",
     "report",
     "restarts",
     "resume",

@@ -6,13 +6,13 @@ sets it, the last to leave takes it back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 P = ParamSpec("P")
@@ -62,19 +62,22 @@ def threads_for(numbers: int) -> Iterator[None]:
 
 
 def few_threads_for_small_data(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function of a model, or of an array of rows, with one BLAS thread where its numbers are few."""
+    """Run a function of a model, or of an array of rows, with one BLAS thread where its numbers are few.
+
+    The numbers are those of the largest argument.
+    """
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
-        first: Any = args[0] if args else kwargs.get("model")
-        with threads_for(_numbers(first)):
+        with threads_for(max(map(_numbers, (*args, *kwargs.values())), default=0)):
             return function(*args, **kwargs)
 
     return limited
 
 
-def _numbers(first: Any) -> int:
-    """Rows times parameters of a model, entries of anything else that has a shape."""
-    if hasattr(first, "n_rows") and hasattr(first, "dim"):
-        return int(first.n_rows * first.dim)
-    return int(np.prod(getattr(first, "shape", (0,))))
+def _numbers(given: Any) -> int:
+    """Rows times parameters of a model, entries of anything else that has a shape of plain numbers; else 0."""
+    if isinstance(getattr(given, "n_rows", None), int) and isinstance(getattr(given, "dim", None), int):
+        return int(given.n_rows * given.dim)
+    shape = getattr(given, "shape", (0,))
+    return math.prod(shape) if isinstance(shape, tuple) and all(isinstance(size, int) for size in shape) else 0

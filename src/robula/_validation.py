@@ -65,6 +65,14 @@ def check_positive(value: object, name: str, what: str) -> float:
     return number
 
 
+def check_share(value: object, name: str, what: str) -> float:
+    """Return a float argument strictly between 0 and 1."""
+    number = _as_float(value)
+    if number is None or not 0.0 < number < 1.0:
+        raise InputError(f"{name}={show(value)} is not allowed: {what} is a number between 0 and 1.")
+    return number
+
+
 def check_scale(value: object, name: str, what: str) -> float:
     """Return a positive scale whose square and inverse square are harmless."""
     number = check_positive(value, name, what)

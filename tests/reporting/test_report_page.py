@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import robula
+from robula.diagnosis.odd_cells import odd_cells
 from robula.models.posterior_mode import laplace
-from robula.reporting.findings import odd_columns
+from robula.reporting.findings import reasons
+from robula.reporting.law_fit import law_fit
 from tests.helpers import small_models
 
 NASTY = "<script>alert(1)</script>"
@@ -107,8 +109,9 @@ def test_the_answer_comes_first_and_is_right(page, run):
     text = " ".join(" ".join(parse(page).text).split())
     low = int((posterior.row_weights < 0.5).sum())
     assert f"{low} of 300 rows" in text
-    order = ["are distrusted", "The answer", "Distrusted rows", "Posterior and traces", "another share",
-             "Can the numbers be trusted?", "How it was made", "How to cite"]  # fmt: skip
+    order = ["are distrusted", "Verdict", "Means with 95 % intervals", "How few rows", "Rows that move the answer most",
+             "another share", "A row's weight is", "Scores of the trusted rows", "Started apart",
+             "Posterior and traces", "To repeat it", "Please cite"]  # fmt: skip
     places = [text.index(words) for words in order]
     assert places == sorted(places)
     assert "Compared with trusting every row, intercept changes most" in text
@@ -172,11 +175,56 @@ def test_odd_columns_are_the_ones_that_were_changed():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(100, 4)), columns=list("abcd")).assign(text="x", constant=1.0)
     frame.loc[3, "b"], frame.loc[7, ["a", "d"]] = 1000.0, [50.0, -60.0]
-    found = odd_columns(
-        frame, {"error of y": np.where(np.arange(100) == 7, 9.0, 0.0)}, np.ones(100, bool), np.array([3, 7])
-    )
-    assert [reason.column for reason in found[3]] == ["b"]
-    assert [reason.column for reason in found[7]] == ["d", "a", "error of y"]
+    cells = odd_cells(frame[list("abcd")].to_numpy(), list("abcd"))
+    errors = {"error of y": np.where(np.arange(100) == 7, 9.0, 0.0)}
+    assert [reason.words[:2] for reason in reasons(cells, errors, 3)] == ["b "]
+    assert [reason.words[:2] for reason in reasons(cells, errors, 7)] == ["d ", "a ", "er"]
+    assert reasons(None, errors, 3) == []
+
+
+def test_predictive_intervals_of_a_right_law_are_right_and_of_a_wrong_one_are_not():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((600, 8))
+    for scale, off in ((1.0, False), (2.0, True)):
+        model = robula.LinearModel(X, X.sum(axis=1) + rng.standard_normal(600), noise_scale=scale)
+        posterior = robula.sample(model, contamination=0.0, draws=200, progress=False)
+        fit = law_fit(model, posterior, robula.influence(model, posterior))
+        assert [each.off for each in fit.coverage] == [off] * 3
+        assert fit.scores.std() == pytest.approx(1.0 / scale, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["logistic", "poisson", "mean", "linear-unknown-scale"])
+def test_every_kind_of_law_has_a_picture(name, tmp_path):
+    model = small_models(n=200)[name]
+    posterior = robula.sample(model, contamination=0.1, draws=100, progress=False)
+    text = " ".join(parse(robula.report(posterior, tmp_path / "r.html", model=model)).text)
+    assert ("Groups of trusted rows" if name == "logistic" else "predictive interval") in text
+
+
+def test_a_conclusion_that_hangs_on_few_rows_and_odd_kept_rows_come_first(tmp_path):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"weak": rng.normal(50.0, 5.0, 200).round(), "pressure": rng.normal(90.0, 10.0, 200).round()})
+    y = 2.0 * data["weak"] + 0.3 * data["pressure"] + rng.normal(0.0, 12.0, 200)
+    data.loc[:4, "pressure"] = (data.loc[:4, "pressure"] / 10.0).round(1)
+    data.loc[5:8, "weak"] = -999.0
+    model = robula.LinearModel(data, y, noise_scale=12.0, intercept=True, prior=robula.NormalPrior(0.0, 1e6))
+    posterior = robula.sample(model, contamination=0.0, draws=500, progress=False)
+    page = robula.report(posterior, tmp_path / "r.html", model=model, data=data.assign(y=y))
+    first = page.read_text(encoding="utf-8").split('class="answer"')[1].split("<nav")[0]
+    assert "-999 is a code for missing in weak: 4 cells" in first
+    assert "They matter: without them" in first
+
+
+def test_many_rows_and_columns_stay_small(tmp_path):
+    rng = np.random.default_rng(0)
+    rows, columns = 20_000, 200
+    data = pd.DataFrame(rng.normal(size=(rows, columns)).astype(np.float32).round(2))
+    data.columns = [f"a rather long name of a column {index}" for index in range(columns)]
+    weights = np.ones(rows)
+    weights[:3000] = 0.0
+    posterior = robula.Posterior(rng.normal(size=(4, 100, columns)), weights, tuple(data.columns), settings={})
+    page = robula.report(posterior, tmp_path / "r.html", data=data)
+    assert page.stat().st_size < 3_000_000
 
 
 @pytest.fixture(scope="module")
@@ -211,13 +259,13 @@ def test_in_a_real_browser(browser, page, width, height):
     assert browser.get_log("browser") == []
     wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
-    headings = browser.execute_script("return [...document.querySelectorAll('#rows thead th')].map(h => h.textContent)")
+    headings = browser.execute_script(
+        "return [...document.querySelectorAll('#listed thead th')].map(h => h.textContent)"
+    )
     assert headings[:3] == ["row", "weight", "what is odd"]
     assert NASTY in headings
-    press = "document.querySelectorAll('#rows thead button')[arguments[0]].click()"
-    read = (
-        "return [...document.querySelectorAll('#rows tbody tr')].map(r => Number(r.cells[arguments[0]].dataset.value))"
-    )
+    press = "document.querySelectorAll('#listed thead button')[arguments[0]].click()"
+    read = "return [...document.querySelectorAll('#listed tbody tr')].map(r => +r.cells[arguments[0]].dataset.value)"
     column = headings.index("age")
     browser.execute_script(press, column)
     ascending = browser.execute_script(read, column)
@@ -225,12 +273,12 @@ def test_in_a_real_browser(browser, page, width, height):
     assert len(ascending) > 10
     browser.execute_script(press, column)
     assert browser.execute_script(read, column) == sorted(ascending, reverse=True)
-    sort = "return document.querySelectorAll('#rows thead th')[arguments[0]].getAttribute('aria-sort')"
+    sort = "return document.querySelectorAll('#listed thead th')[arguments[0]].getAttribute('aria-sort')"
     assert browser.execute_script(sort, column) == "descending"
     text = headings.index("site")
     browser.execute_script(press, text)
     cells = browser.execute_script(
-        "return [...document.querySelectorAll('#rows tbody tr')].map(r => r.cells[arguments[0]].textContent)", text
+        "return [...document.querySelectorAll('#listed tbody tr')].map(r => r.cells[arguments[0]].textContent)", text
     )
     assert cells in (sorted(cells), sorted(cells, reverse=True))
     assert browser.get_log("browser") == []

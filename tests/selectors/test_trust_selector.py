@@ -12,7 +12,7 @@ import robula
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust.explanation import within_budget
-from robula.selectors.trust.feature_space import cells_apart, feature_space
+from robula.selectors.trust.feature_space import FeatureMap, feature_space
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
 from robula.simulate import contaminated_regression, mean_estimation
 
@@ -210,7 +210,7 @@ def test_coordinates_are_affine_invariant_and_cells_apart_are_seen():
     mapped = X @ np.array([[1.0, 0, 0, 0], [3.0, 1.0, 2.0, 0], [0, -1.0, 1.0, 0], [5.0, 0, 0, 1e3]]).T
     np.testing.assert_allclose(feature_space(X).distance, feature_space(mapped).distance, atol=1e-8)
     X[:5, 2] = -999.0
-    apart = cells_apart(X)
+    apart = FeatureMap(X).cells_apart(X)
     assert apart[:5].min() > 6.0 > apart[5:].max()
 
 

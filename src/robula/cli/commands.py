@@ -23,7 +23,12 @@ _COLOURS = {"holds": "green", "holds partly": "yellow", "does not hold": "red", 
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV (comma, semicolon or tab; with a header) or Parquet file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV (comma, semicolon or tab; with a header) or Parquet; 'data/*.parquet' for many files."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for draws, tables and report.")],
     model: Annotated[
         str,
@@ -48,12 +53,21 @@ def fit(
     chains: Annotated[int, typer.Option(min=1)] = 4,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     sensitivity: Annotated[bool, typer.Option(help="Also refit for other assumed shares of bad rows.")] = True,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep the state of the run in this file; if it is there, go on from it.")
+    ] = None,
+    dask: Annotated[bool, typer.Option("--dask", help="Read many files by the workers of a Dask cluster.")] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running cluster, tcp://...; without it two local processes.")
+    ] = None,
     debug: _Debug = False,
 ) -> None:
     """Fit a model to a file with bad rows in it: posterior, row weights and a report."""
     with plain_errors("fit", debug=debug):
+        from robula.exceptions import InputError
         from robula.result.thresholds import DISTRUSTED
         from robula.tables.read_table import read_table
+        from robula.workflow.fit_files import fit_files, is_pattern, rows_of
         from robula.workflow.fit_table import Options, fit_table
         from robula.workflow.run_folder import is_run, space_needed, write_run
         from robula.workflow.staged_folder import staged_folder
@@ -69,6 +83,7 @@ def fit(
             chains=chains,
             seed=seed,
             sensitivity=sensitivity,
+            checkpoint=checkpoint,
             sampler={name: value for name, value in (("selector", selector), ("kernel", kernel)) if value is not None},
         )
         command = _command(
@@ -89,21 +104,41 @@ def fit(
                 "--burn-in": burn_in,
                 "--chains": chains,
                 "--seed": seed,
+                "--checkpoint": checkpoint,
+                "--scheduler": scheduler,
             },
-            [*(["--drop-missing"] if drop_missing else []), *([] if sensitivity else ["--no-sensitivity"])],
+            [
+                *(["--dask"] if dask else []),
+                *(["--drop-missing"] if drop_missing else []),
+                *([] if sensitivity else ["--no-sensitivity"]),
+            ],
         )
         title = f"{target} in {data.name}" if target is not None else f"Means of {data.name}"
-        table = read_table(data)
-        with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
-            fitted = fit_table(
-                table,
-                model=model.replace("-", "_"),
-                target=target,
-                features=_names(features),
-                exclude=_names(exclude),
-                options=options,
-            )
-            notes = write_run(fitted, table, staging, command=command, title=title)
+        name = model.replace("-", "_")
+        if dask or scheduler is not None or is_pattern(data):
+            if target is None:
+                raise InputError("many files are fitted with a regression: name the column to explain with --target.")
+            chosen = (str(data), target, _names(features), _names(exclude) or [], dask or scheduler is not None)
+            with (
+                rows_of(*chosen, scheduler) as rows,
+                staged_folder(out, replaceable=is_run, needed=0) as staging,
+            ):
+                fitted, table = fit_files(rows, model=name, target=target, options=options, staging=staging)
+                notes = write_run(fitted, table, staging, command=command, title=title)
+        else:
+            table = read_table(data)
+            with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
+                fitted = fit_table(
+                    table,
+                    model=name,
+                    target=target,
+                    features=_names(features),
+                    exclude=_names(exclude),
+                    options=options,
+                )
+                notes = write_run(fitted, table, staging, command=command, title=title)
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
         weights = fitted.posterior.row_weights
         for note in notes:
             typer.echo(f"note: {one_line(note)}", err=True)

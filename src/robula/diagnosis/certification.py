@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import check_positive
 from robula.diagnosis.step_halving import step_bias
@@ -68,6 +69,7 @@ class Certificate(NamedTuple):
     text: str
 
 
+@few_threads_for_small_data
 def certificate(
     model: Model,
     posterior: Posterior,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robula._intervals import HALF_WIDTH
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
@@ -95,6 +96,7 @@ class ContaminationPath:
         return figure
 
 
+@few_threads_for_small_data
 def contamination_path(
     model: Model,
     levels: Sequence[float] = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),

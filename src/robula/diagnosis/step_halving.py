@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._validation import check_count
 from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
@@ -15,6 +16,7 @@ from robula.run.step_pair import StepBias, measure_step_bias, run_pair
 from robula.selectors.selection import Selector
 
 
+@few_threads_for_small_data
 def step_bias(
     model: Model,
     posterior: Posterior,

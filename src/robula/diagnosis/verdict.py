@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula.exceptions import InputError
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
@@ -78,6 +79,7 @@ class Diagnosis(NamedTuple):
         return "\n".join(lines)
 
 
+@few_threads_for_small_data
 def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnosis:
     """Judge a finished run in plain words.
 

@@ -3,6 +3,7 @@
 from robula._members import named_members
 from robula.models.gamma_model import GammaModel
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.linear_model import LinearModel, UnknownScaleLinearModel
 from robula.models.logistic_model import LogisticModel
@@ -19,6 +20,7 @@ __all__ = [
     "FlatPrior",
     "GammaModel",
     "GaussianPosterior",
+    "LargeModel",
     "LinearModel",
     "LogisticModel",
     "MeanModel",

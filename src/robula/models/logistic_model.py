@@ -63,8 +63,13 @@ class LogisticModel(GeneralizedLinearModel):
         return probability * (1.0 - probability)
 
     def _row_log_likelihood(self, eta: FloatArray) -> FloatArray:
-        # log(1 + exp(t)) without overflow; t = -eta for a positive label, eta for a negative one.
-        return -np.logaddexp(0.0, np.where(self.y > 0.5, -eta, eta))
+        # log(1 + exp(t)) without overflow; t = -eta for a positive label, eta for a negative one. In place, and half as
+        # long as numpy.logaddexp.
+        t = np.where(self.y > 0.5, -eta, eta)
+        value: FloatArray = np.exp(-np.abs(t))
+        np.log1p(value, out=value)
+        value += np.maximum(t, 0.0)
+        return np.negative(value, out=value)
 
     def _row_pit(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         # P(Y = 0); a label 0 covers the probabilities from 0 to it, a label 1 those from it to 1.

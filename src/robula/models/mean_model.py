@@ -68,8 +68,9 @@ class MeanModel(ModelWithLaw):
         return part
 
     def with_response(self, response: FloatArray) -> Self:
-        """Return the same model with other rows (n, d)."""
+        """Return the same model with other rows (m, d)."""
         other = copy(self)
+        other.n_rows = len(response)
         other._set_rows(response)
         return other
 

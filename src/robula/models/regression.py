@@ -80,6 +80,11 @@ class Regression(ModelWithLaw):
         return self._design.matrix
 
     @property
+    def rows_as_given(self) -> np.ndarray:
+        """The features without the intercept column, shape (n, p); a memory map as it is."""
+        return self._design.as_given
+
+    @property
     def columns(self) -> int:
         """How many columns the design has, the intercept's included."""
         count: int = self._design.columns
@@ -132,6 +137,14 @@ class Regression(ModelWithLaw):
             part.row_weights = read_only(self.row_weights[rows])
         part._set_response(self.y[rows])
         return part
+
+    def with_rows(self, X: FloatArray, y: FloatArray) -> Self:
+        """Return the same model of other rows: features (m, p), or a whole design (m, c), and responses (m,)."""
+        other = copy(self)
+        other._design = Design(X, self._design.intercept and X.shape[1] < self.columns, min_rows=1)
+        other.n_rows = len(X)
+        other._set_response(y)
+        return other
 
     def with_response(self, response: FloatArray) -> Self:
         """Return the same model with other responses (n,)."""

@@ -12,33 +12,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robula._files import write_text
-from robula._threads import threads_for
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import show
+from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.row_influence import Influence, influence
+from robula.diagnosis.rows_to_check import OddRows, odd_rows
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.posterior_mode import laplace
+from robula.reporting import doubt_sections as doubt
 from robula.reporting import report_sections as sections
-from robula.reporting.findings import bad_rows, findings, odd_columns
-from robula.reporting.quantities import lines, quantities
+from robula.reporting.findings import bad_rows, findings
+from robula.reporting.law_fit import law_fit
+from robula.reporting.quantities import Line, lines, quantities
 from robula.result.posterior import Posterior
-from robula.result.thresholds import DISTRUSTED
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Nothing may be fetched, whatever the data say.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+# Rows times squared parameters from which on the rows that a conclusion hangs on are not looked for: each takes
+# seconds. robula.influence finds them.
+_MOST_WORK = 10**8
 _SENSITIVITY_COLUMNS = ("contamination", "parameter", "mean", "low", "high")
 
 
+@few_threads_for_small_data
 def report(
     posterior: Posterior,
     path: str | os.PathLike[str],
     *,
     model: Model | None = None,
     data: pd.DataFrame | None = None,
+    response: str | None = None,
+    odd: OddRows | None = None,
     plain: GaussianPosterior | None = None,
     residuals: Mapping[str, FloatArray] | None = None,
     sensitivity: pd.DataFrame | None = None,
@@ -54,10 +65,14 @@ def report(
     path : path
         The file to write; its folder must exist.
     model : Model, optional
-        The model that was sampled; adds the comparison with the answer that trusts every row.
+        The model that was sampled; adds the comparison with the answer that trusts every row, what the answer hangs on,
+        and how the rows fit the law.
     data : DataFrame, optional
-        The rows, in the order the model had them; they are shown where distrusted, with the columns that make them
-        odd.
+        The rows, in the order the model had them; they are shown where distrusted or odd, with why.
+    response : str, optional
+        The column of ``data`` that the model is of; by default the one with the model's responses in it.
+    odd : OddRows, optional
+        The rows to look at, with their influence, where they are known already (:func:`robula.odd_rows`).
     plain : GaussianPosterior, optional
         The answer that trusts every row, in the units of the posterior, where it is known already.
     residuals : dict of ndarray, shape (n,), optional
@@ -88,27 +103,89 @@ def report(
     shown = quantities(posterior)
     plain = _plain(posterior, model, plain)
     ordered = lines(shown, plain)
-    rows = np.flatnonzero(weights < DISTRUSTED)
-    reasons = odd_columns(data, residuals or {}, weights >= DISTRUSTED, rows)
-    # Many rows can share the weight 0: the oddest of them first.
-    oddness = [max((abs(reason.distance) for reason in reasons[int(row)]), default=0.0) for row in rows]
-    rows = rows[np.lexsort((-np.array(oddness), weights[rows]))]
+    found = odd.influence if odd is not None else _influence(posterior, model)
+    if data is not None and response is None:
+        response = _response(data, model)
+    if odd is None and data is not None:
+        odd = odd_rows(posterior, data, response=response, influence=found)
+    distances = dict(residuals or _prediction_errors(posterior, model, response))
     labels: Sequence[Any] = list(range(len(weights))) if data is None else list(data.index)
+    hinges = _hinges(found, model, ordered)
+    judged = findings(posterior, shown)
+    fit = law_fit(model, posterior, found) if isinstance(model, ModelWithLaw) and found is not None else None
+    parts = [
+        ("answer", "The answer", sections.comparison(ordered, plain is not None)),
+        (
+            "hangs",
+            "What it hangs on",
+            doubt.hangs_on(found, hinges, odd, labels)
+            + (
+                sections.sensitivity(sensitivity, ordered, posterior.settings.get("contamination"))
+                if sensitivity is not None
+                else ""
+            ),
+        ),
+        ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels)),
+        ("fit", "Does the law fit?", doubt.law(fit)),
+        (
+            "chains",
+            "Can the numbers be trusted?",
+            sections.diagnostics(judged) + sections.pictures(shown, ordered, plain),
+        ),
+        ("made", "How it was made", sections.settings(posterior, command, notes)),
+        ("cite", "How to cite", sections.citation(posterior)),
+    ]
+    present = [(name, heading, content) for name, heading, content in parts if content]
+    links = "".join(f"<li><a href='#{name}'>{heading}</a></li>" for name, heading, _ in present)
     body = [
-        f"<header><h1>{escape(title)}</h1><p class='quiet'>{_run_line(posterior)}</p></header>",
-        sections.answer(posterior, ordered),
-        sections.comparison(ordered, plain is not None),
-        sections.distrusted(posterior, data, rows, reasons, labels),
-        sections.pictures(shown, ordered, plain),
-        sections.sensitivity(sensitivity, ordered, posterior.settings.get("contamination"))
-        if sensitivity is not None
-        else "",
-        sections.diagnostics(findings(posterior, shown)),
-        sections.settings(posterior, command, notes),
-        sections.citation(posterior),
+        f"<header><h1>{escape(title)}</h1><p class='quiet'>{_run_line(posterior)}</p></header><main>",
+        sections.answer(posterior, ordered, judged, hinges, odd, labels),
+        f"<nav aria-label='Sections'><ul>{links}</ul></nav>",
+        *(
+            f"<section aria-labelledby='{name}'><h2 id='{name}'>{heading}</h2>{content}</section>"
+            for name, heading, content in present
+        ),
+        "</main>",
     ]
     write_text(target, _page(title, "".join(body)))
     return target
+
+
+def _influence(posterior: Posterior, model: Model | None) -> Influence | None:
+    """What every row does to the answer; None without a model, or with too few draws to tell."""
+    if model is None or len(posterior.flat_draws) <= 2 * (model.dim + 1):
+        return None
+    return influence(model, posterior)
+
+
+def _response(data: pd.DataFrame, model: Model | None) -> str | None:
+    """The column that holds the model's responses."""
+    known = model.response if isinstance(model, ModelWithLaw) else None
+    if known is None:
+        return None
+    for place, name in enumerate(data.columns):
+        column = data.iloc[:, place]
+        if column.dtype.kind in "iufb" and np.array_equal(column.to_numpy(dtype=np.float64), known):
+            return str(name)
+    return None
+
+
+def _prediction_errors(posterior: Posterior, model: Model | None, response: str | None) -> dict[str, FloatArray]:
+    """Normal scores of the responses at the posterior mean, whichever end of an interval is nearer to 0."""
+    if not isinstance(model, ModelWithLaw) or model.response_kind == "label" or posterior.draws.shape[-1] != model.dim:
+        return {}
+    lower, upper = model.scores(posterior.mean)
+    of = "" if response is None else f" of {response}"
+    return {f"prediction error{of}": np.where(np.abs(lower) < np.abs(upper), lower, upper)}
+
+
+def _hinges(found: Influence | None, model: Model | None, ordered: Sequence[Line]) -> list[tuple[Hinge, Hinge]]:
+    """For quantities whose interval excludes 0: the rows that this, and that the sign, hangs on."""
+    if found is None or model is None or model.n_rows * model.dim**2 > _MOST_WORK:
+        return []
+    lines = [line for line in ordered if line.name in found.names and line.name != "intercept"]
+    clear = [line for line in lines if line.low > 0 or line.high < 0][: sections.MOST_PLOTS]
+    return [(found.hangs_on(line.name, "interval"), found.hangs_on(line.name, "sign")) for line in clear]
 
 
 def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior | None) -> GaussianPosterior | None:
@@ -122,8 +199,7 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
         return None
     if model.dim != dim:
         raise InputError(f"model has {model.dim} parameters, but the posterior has {dim}; pass the model it is of.")
-    with threads_for(model.n_rows * model.dim):
-        return laplace(model)
+    return laplace(model)
 
 
 def _run_line(posterior: Posterior) -> str:

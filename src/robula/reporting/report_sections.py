@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robula._types import FloatArray
 from robula._version import __version__
+from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.rows_to_check import MATTERS, OddRows, code_words, matter_words
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting import svg_pictures as svg
-from robula.reporting.findings import Finding, Reason
+from robula.reporting.findings import Finding, Reason, reasons
 from robula.reporting.quantities import Line, Quantities
 from robula.reporting.svg_pictures import number
 from robula.result.posterior import Posterior
@@ -23,10 +26,19 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_COLUMNS, MOST_PLOTS, MOST_LINES = 200, 12, 8, 200
 #: A coefficient that moves by more than this many standard deviations is worth a sentence.
 WORTH_SAYING = 1.0
+#: A conclusion that hangs on this many rows, or this share of them, is worth a sentence in the first lines.
+FEW, FEW_SHARE = 8, 0.005
 
 
-def answer(posterior: Posterior, ordered: Sequence[Line]) -> str:
-    """Return the first lines: which rows, and what they did."""
+def answer(
+    posterior: Posterior,
+    ordered: Sequence[Line],
+    judged: Sequence[Finding],
+    hinges: Sequence[tuple[Hinge, Hinge]],
+    odd: OddRows | None,
+    labels: Sequence[Any],
+) -> str:
+    """Return the first lines: which rows, what they did, what it hangs on, and whether it can be used."""
     weights = posterior.row_weights
     low = int((weights < DISTRUSTED).sum())
     sentences = [
@@ -50,7 +62,32 @@ def answer(posterior: Posterior, ordered: Sequence[Line]) -> str:
                 "<p>Trusting every row would give nearly the same answer: no quantity moves by more than one standard "
                 "deviation.</p>"
             )
+    if odd is not None:
+        sentences += [f"<p>{escape(words)}</p>" for words in _odd_words(odd, labels)]
+    fewest = min((pair[0] for pair in hinges if pair[0].rows is not None), key=_rows_of, default=None)
+    if fewest is not None and _rows_of(fewest) <= max(FEW, FEW_SHARE * fewest.n_rows):
+        sentences.append(f"<p>{escape(fewest.words(labels))}</p>")
+    verdicts = [finding for finding in judged if finding.title.startswith("Verdict")]
+    sentences += [
+        f"<p><span class='grade {finding.grade}'>{escape(finding.title)}.</span> {escape(finding.text)}</p>"
+        for finding in verdicts
+    ]
     return f'<div class="answer">{"".join(sentences)}</div>'
+
+
+def _rows_of(hinge: Hinge) -> int:
+    return len(hinge.rows) if hinge.rows is not None else hinge.n_rows
+
+
+def _odd_words(odd: OddRows, labels: Sequence[Any]) -> list[str]:
+    """Codes, and the odd rows that were kept, where they matter."""
+    told = code_words(odd.cells)
+    kept, matter = odd.kept, odd.matter
+    if matter is not None and matter.in_sds > MATTERS:
+        first = int(kept[0])
+        several = f"{len(kept):,} rows that were kept are odd, first" if len(kept) > 1 else "An odd row was kept,"
+        told.append(f"{several} row {labels[first]}: {odd.cells.reason(first)}. {matter_words(matter, len(kept))}")
+    return told
 
 
 def comparison(ordered: Sequence[Line], plain: bool) -> str:
@@ -82,60 +119,71 @@ def comparison(ordered: Sequence[Line], plain: bool) -> str:
     )
     more = f" The first {MOST_LINES} of {len(ordered)} are shown." if len(ordered) > MOST_LINES else ""
     return (
-        f"<h2>The answer</h2><p class='note'>{note}{more}</p><div class='scroll'><table class='compare'><thead><tr>"
+        f"<p class='note'>{note}{more}</p><div class='scroll'><table class='compare'><thead><tr>"
         f"{''.join(head)}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
-def distrusted(
+def rows(
     posterior: Posterior,
     data: pd.DataFrame | None,
-    rows: np.ndarray,
-    reasons: Mapping[int, Sequence[Reason]],
+    odd: OddRows | None,
+    residuals: Mapping[str, FloatArray],
     labels: Sequence[Any],
 ) -> str:
-    """Return the histogram of weights and the sortable table of the rows that count least."""
+    """Return the histogram of weights and the sortable table of rows that are distrusted or odd."""
     weights = posterior.row_weights
     parts = [
-        "<h2>Distrusted rows</h2><p>A row's weight is how much it counted, from 0 (not at all) to 1 (fully). A low "
-        "weight is a reason to look at the row, not a verdict.</p>",
+        "<p>A row's weight is how much it counted, from 0 (not at all) to 1 (fully). A low weight, or an odd cell, is "
+        "a reason to look at the row, not a verdict.</p>",
         f"<figure>{svg.weight_histogram(weights)}<figcaption>Number of rows by weight (heights are square roots)."
         "</figcaption></figure>",
     ]
-    if not len(rows):
-        return "".join([*parts, "<p>No row counts less than half.</p>"])
-    shown = rows[:MOST_ROWS]
+    low = weights < DISTRUSTED
+    if odd is None:
+        listed = np.flatnonzero(low)[np.argsort(weights[low], kind="stable")]
+    else:
+        listed = odd.order[(low | odd.odd)[odd.order]]
+    if not len(listed):
+        return "".join([*parts, "<p>No row counts less than half, and none is odd.</p>"])
     columns = [] if data is None else [str(column) for column in data.columns[:MOST_COLUMNS]]
-    heads = [("row", ""), ("weight", ""), ("what is odd", "text")]
-    if data is None:
-        heads.pop()
+    heads = [("row", ""), ("weight", "")]
+    known = odd.influence if odd is not None else None
+    if data is not None:
+        heads.append(("what is odd", "text"))
+    if known is not None:
+        heads.append(("influence", ""))
     heads += [
         (column, "" if data is not None and _numeric(data, index) else "text") for index, column in enumerate(columns)
     ]
     head = "".join(
         f"<th class='{kind}' scope='col'><button type='button'>{escape(name)}</button></th>" for name, kind in heads
     )
+    strength = None if known is None else known.strength
     lines = []
-    for row in shown:
+    for row in listed[:MOST_ROWS]:
         cells = [_label_cell(labels[row]), f'<td data-value="{weights[row]:.6g}">{weights[row]:.3f}</td>']
         if data is not None:
-            cells.append(f"<td class='text odd'>{_chips(reasons.get(int(row), ()))}</td>")
+            told = reasons(None if odd is None else odd.cells, residuals, int(row))
+            cells.append(f"<td class='text odd'>{_chips(told)}</td>")
+        if strength is not None:
+            cells.append(f'<td data-value="{strength[row]:.6g}">{number(strength[row])} sd</td>')
+        if data is not None:
             cells += [_data_cell(data.iat[row, index], _numeric(data, index)) for index in range(len(columns))]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     parts.append(
-        f"<div class='scroll tall' tabindex='0'><table class='sortable' id='rows'><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        "<div class='scroll tall' tabindex='0' role='region' aria-label='Rows to look at'><table class='sortable' "
+        f"id='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
-    notes = ["Press a heading to sort."]
-    if data is not None:
-        notes.append(
-            "<em>What is odd</em>: columns in which the row is far from the trusted rows, in units of their usual "
-            "spread."
-        )
-        if len(data.columns) > MOST_COLUMNS:
-            notes.append(f"The first {MOST_COLUMNS} of {len(data.columns)} columns are shown.")
-    if len(rows) > MOST_ROWS:
-        notes.append(f"The {MOST_ROWS} lowest of {len(rows):,} are shown.")
+    kept = int((~low[listed]).sum())
+    notes = [f"{len(listed) - kept:,} distrusted rows and {kept:,} odd ones that were kept, the most suspicious first."]
+    notes.append("Press a heading to sort.")
+    if known is not None:
+        notes.append("<em>Influence</em>: by how many standard deviations the row moves what it moves most.")
+    if data is not None and len(data.columns) > MOST_COLUMNS:
+        notes.append(f"The first {MOST_COLUMNS} of {len(data.columns)} columns are shown.")
+    if len(listed) > MOST_ROWS:
+        notes.append(f"The first {MOST_ROWS} are shown; rows.csv of robula fit has all.")
     return "".join([*parts, f"<p class='note'>{' '.join(notes)}</p>"])
 
 
@@ -148,7 +196,7 @@ def pictures(shown: Quantities, ordered: Sequence[Line], plain: GaussianPosterio
             normal = (float(plain.mean[line.place]), float(np.sqrt(plain.covariance[line.place, line.place])))
         values = shown.draws[..., line.place]
         figures.append(
-            f"<figure><h3>{escape(line.name)}</h3>{svg.density(line.name, values.ravel(), normal)}"
+            f"<figure><h4>{escape(line.name)}</h4>{svg.density(line.name, values.ravel(), normal)}"
             f"{svg.trace(line.name, values)}</figure>"
         )
     legend = "<p class='note'><span class='key'>robust draws</span>"
@@ -156,7 +204,7 @@ def pictures(shown: Quantities, ordered: Sequence[Line], plain: GaussianPosterio
         legend += " &nbsp; <span class='key plain'>all rows trusted</span> (drawn to the same height, where near)"
     more = f". The first {MOST_PLOTS} of {len(ordered)} quantities." if len(ordered) > MOST_PLOTS else ""
     return (
-        f"<h2>Posterior and traces</h2>{legend}{more}</p><div class='plots'>{''.join(figures)}</div>"
+        f"<h3>Posterior and traces</h3>{legend}{more}</p><div class='plots'>{''.join(figures)}</div>"
         "<p class='note'>Traces, below each posterior, should look like the same grass for every chain.</p>"
     )
 
@@ -173,11 +221,11 @@ def sensitivity(table: pd.DataFrame, ordered: Sequence[Line], declared: Any) -> 
             part[name].to_numpy(dtype=np.float64) for name in ("contamination", "mean", "low", "high")
         )
         picture = svg.path(line.name, levels, mean, low, high, level)
-        figures.append(f"<figure><h3>{escape(line.name)}</h3>{picture}</figure>")
+        figures.append(f"<figure><h4>{escape(line.name)}</h4>{picture}</figure>")
     if not figures:
         return ""
     return (
-        "<h2>If another share of bad rows were assumed</h2><p class='note'>Mean and 95 % interval against the assumed "
+        "<h3>If another share of bad rows were assumed</h3><p class='note'>Mean and 95 % interval against the assumed "
         "share of bad rows; the dashed line is the one used here. An answer that stays put does not hang on it.</p>"
         f"<div class='plots'>{''.join(figures)}</div>"
     )
@@ -190,7 +238,7 @@ def diagnostics(found: Sequence[Finding]) -> str:
         f"{escape(finding.text)}</li>"
         for finding in found
     )
-    return f"<h2>Can the numbers be trusted?</h2><ul class='findings'>{items}</ul>"
+    return f"<ul class='findings'>{items}</ul>"
 
 
 def settings(posterior: Posterior, command: str | None, notes: Sequence[str]) -> str:
@@ -200,7 +248,7 @@ def settings(posterior: Posterior, command: str | None, notes: Sequence[str]) ->
         f"<td class='text'>{escape(_plain_value(value))}</td></tr>"
         for name, value in posterior.settings.items()
     )
-    parts = ["<h2>How it was made</h2>", *(f"<p>{escape(note)}</p>" for note in notes)]
+    parts = [f"<p>{escape(note)}</p>" for note in notes]
     if command:
         parts.append(f"<p>To repeat it:</p><pre>{escape(command)}</pre>")
     parts.append(f"<details><summary>All settings of the run</summary><table><tbody>{rows}</tbody></table></details>")
@@ -211,7 +259,7 @@ def citation(posterior: Posterior) -> str:
     """Return what to cite."""
     keys = ", ".join(posterior.citations) or "bhatia2019"
     return (
-        "<h2>How to cite</h2><p>Please cite the paper and the software:</p><pre>"
+        "<p>Please cite the paper and the software:</p><pre>"
         "Bhatia, K., Ma, Y.-A., Dragan, A. D., Bartlett, P. L., Jordan, M. I. (2019). Bayesian Robustness: A "
         "Nonasymptotic Viewpoint. arXiv:1907.11826.\n"
         f"robula {escape(__version__)}: robust Langevin sampling (Rob-ULA).</pre>"
@@ -243,11 +291,11 @@ def _data_cell(value: Any, numeric: bool) -> str:
     return f'<td data-value="{number_value:.17g}">{escape(f"{value:.6g}")}</td>'
 
 
-def _chips(reasons: Sequence[Reason]) -> str:
-    if not reasons:
+def _chips(told: Sequence[Reason]) -> str:
+    if not told:
         return "<span class='quiet'>no single column, but the combination</span>"
     return "".join(
-        f"<span class='reason'>{escape(reason.column)} <b>{reason.distance:+.3g}</b></span>" for reason in reasons
+        f"<span class='reason'>{escape(reason.words)} <b>{reason.distance:+.3g}</b></span>" for reason in told
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from html import escape
 
 import numpy as np
+from scipy.special import ndtri
 
+from robula._intervals import HALF_WIDTH
 from robula._types import FloatArray
 from robula.reporting.quantities import Line
 
@@ -123,6 +125,48 @@ def path(
     parts += [f'<text class="tick mid" x="{across(x)}" y="112">{number(100 * x)} %</text>' for x in levels]
     parts += [f'<text class="tick end" x="46" y="{up(y) + 4}">{y:.3g}</text>' for y in (bottom, top)]
     return _picture(320, 118, parts, f"{name} against the assumed share of bad rows", "plot")
+
+
+def normal_plot(scores: FloatArray) -> str:
+    """Ordered scores (m,) against the quantiles of N(0, 1), with the band that 19 in 20 of them should keep to."""
+    count = len(scores)
+    # All of the tails, and as many of the middle as can be seen.
+    chosen = np.unique(np.concatenate([np.geomspace(1, count, 80), count + 1 - np.geomspace(1, count, 80)]).astype(int))
+    shares = (np.arange(1, count + 1) - 0.5)[chosen - 1] / count
+    quantiles = ndtri(shares)
+    half = HALF_WIDTH * np.sqrt(shares * (1.0 - shares) / count) / np.exp(-0.5 * quantiles**2) * np.sqrt(2.0 * np.pi)
+    reach = min(max(float(np.abs(scores).max()), float(np.abs(quantiles).max()), 2.5), 6.0) * 1.04
+    across, up = Scale(-reach, reach, 34.0, 312.0), Scale(-reach, reach, 246.0, 8.0)
+    low, high = np.clip(quantiles - half, -reach, reach), np.clip(quantiles + half, -reach, reach)
+    band = [f"{across(x)},{up(y)}" for x, y in zip(quantiles, high, strict=True)]
+    band += [f"{across(x)},{up(y)}" for x, y in zip(quantiles[::-1], low[::-1], strict=True)]
+    parts = [
+        f'<polygon class="robust-fill" points="{" ".join(band)}"/>',
+        f'<line class="zero" x1="{across(-reach)}" y1="{up(-reach)}" x2="{across(reach)}" y2="{up(reach)}"/>',
+    ]
+    for x, y, bottom, top in zip(quantiles, np.clip(scores[chosen - 1], -reach, reach), low, high, strict=True):
+        kind = "robust-dot" if bottom <= y <= top else "distrusted"
+        parts.append(f'<circle class="{kind}" cx="{across(x)}" cy="{up(y)}" r="2"/>')
+    ticks = [tick for tick in (-6, -4, -2, 0, 2, 4, 6) if abs(tick) < reach]
+    parts += [f'<text class="tick mid" x="{across(tick)}" y="262">{tick}</text>' for tick in ticks]
+    parts += [f'<text class="tick end" x="28" y="{up(tick) + 4}">{tick}</text>' for tick in ticks]
+    return _picture(320, 268, parts, "Scores of the trusted rows against those of the law", "plot square")
+
+
+def reliability(groups: FloatArray) -> str:
+    """Observed against predicted share of a label, groups (g, 3) of rows with their standard errors."""
+    across, up = Scale(0.0, 1.0, 34.0, 312.0), Scale(0.0, 1.0, 246.0, 8.0)
+    parts = [f'<line class="zero" x1="{across(0)}" y1="{up(0)}" x2="{across(1)}" y2="{up(1)}"/>']
+    for predicted, observed, error in groups:
+        ends = np.clip([predicted - HALF_WIDTH * error, predicted + HALF_WIDTH * error], 0.0, 1.0)
+        kind = "robust-dot" if ends[0] <= observed <= ends[1] else "distrusted"
+        parts.append(
+            f'<line class="robust-bar" x1="{across(predicted)}" x2="{across(predicted)}" y1="{up(ends[0])}" '
+            f'y2="{up(ends[1])}"/><circle class="{kind}" cx="{across(predicted)}" cy="{up(observed)}" r="4"/>'
+        )
+    parts += [f'<text class="tick mid" x="{across(tick)}" y="262">{tick:g}</text>' for tick in (0, 0.5, 1)]
+    parts += [f'<text class="tick end" x="28" y="{up(tick) + 4}">{tick:g}</text>' for tick in (0, 0.5, 1)]
+    return _picture(320, 268, parts, "Observed against predicted share of the label", "plot square")
 
 
 def _picture(width: int, height: int, parts: list[str], label: str, kind: str) -> str:

@@ -91,6 +91,12 @@ class Checkpoints:
     def begin(self, setup: Setup) -> None:
         """Refuse to start where the checkpoint could not be written, or would take the place of another run's."""
         if self.resumed is not None:
+            differing = differences(self.resumed.setup, setup)
+            if differing:
+                raise InputError(
+                    f"{str(self.path)!r} is a checkpoint of another run ({'; '.join(differing)}): repeat that run's "
+                    "settings to go on with it, or remove it."
+                )
             return
         if not self.path.parent.is_dir():
             raise InputError(f"cannot write {str(self.path)!r}: the folder {str(self.path.parent)!r} does not exist.")
@@ -139,6 +145,11 @@ class Checkpoints:
             "generators": [rng.bit_generator.state for rng in rngs],
         }
         write_checkpoint(self.path, manifest, arrays)
+
+
+def checkpoints_at(path: Path, every: str | float = "60s") -> Checkpoints:
+    """Checkpoints of a run that goes on from the one at ``path``, if there is one."""
+    return Checkpoints(path, seconds_of(every), read_checkpoint(path) if path.exists() else None)
 
 
 def differences(one: Setup, two: Setup) -> list[str]:

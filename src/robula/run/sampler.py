@@ -17,7 +17,9 @@ from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
+from robula.models.large_model import SAMPLE_ROWS, LargeModel
 from robula.models.model import Model
+from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
@@ -25,6 +27,7 @@ from robula.run.checkpoint import Checkpoints, seconds_of
 from robula.run.collector import Collector, collect, widened
 from robula.run.description import describe
 from robula.run.driver import iterate, track
+from robula.run.large_run import sample_large
 from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
 from robula.run.starts import check_start, draw_start
 from robula.run.step_choice import (
@@ -49,7 +52,7 @@ _USUAL_MEMORY = 2**34
 
 @few_threads_for_small_data
 def sample(
-    model: Model,
+    model: Model | LargeModel,
     *,
     contamination: float | Literal["estimate"],
     selector: str | Selector = "trust",
@@ -73,9 +76,10 @@ def sample(
 
     Parameters
     ----------
-    model : Model
+    model : Model or LargeModel
         ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
-        ``Model``.
+        ``Model``. A ``LargeModel``, and a regression on a ``numpy.memmap`` of more than 50 000 rows, is fitted in a few
+        passes over its rows and takes ``selector="trust"`` or ``"mean"`` and no kernel (docs/large-data.md).
     contamination : float or "estimate"
         The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
         selector="trust"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
@@ -139,6 +143,27 @@ def sample(
     (4, 100, 5)
     """
     began = time.perf_counter()
+    given = (step_size, start, start_variance, checkpoint)
+    by_passes = kernel == "auto" and all(value is None for value in given)
+    by_passes = by_passes and likelihood_rows == "weights" and selector in ("trust", "mean") and thin == 1
+    if isinstance(model, Regression) and by_passes and model.n_rows > SAMPLE_ROWS and LargeModel.can_be(model):
+        model = LargeModel.of(model)
+    if isinstance(model, LargeModel) and model.in_memory:
+        model = model.sample
+    if isinstance(model, LargeModel):
+        if not by_passes:
+            raise InputError(
+                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", and no kernel, step size, '
+                "start, thinning or checkpoint."
+            )
+        return sample_large(
+            model,
+            contamination=contamination,
+            selector=selector,
+            draws=check_count(draws, "draws", 1),
+            chains=check_count(chains, "chains", 1),
+            root=seed_sequence(seed),
+        )
     if not isinstance(model, Model):
         raise InputError(
             f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "

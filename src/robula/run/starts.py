@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
@@ -74,6 +75,7 @@ class Restarts(NamedTuple):
     agreeing: int
 
 
+@few_threads_for_small_data
 def restarts(
     model: Model, starts: ArrayInput, *, contamination: float, selector: str | Selector | None = None
 ) -> Restarts:

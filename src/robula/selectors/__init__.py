@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._members import named_members
+from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show
 from robula.exceptions import InputError
@@ -51,6 +52,7 @@ def resolve_selector(selector: str | Selector) -> Selector:
     return SELECTORS[check_name(selector, "selector", SELECTORS)]()
 
 
+@few_threads_for_small_data
 def robust_mean(points: ArrayInput, contamination: float, selector: str | RobustMean = "recursive") -> FloatArray:
     """Mean of points that an epsilon share of arbitrary rows cannot move far.
 

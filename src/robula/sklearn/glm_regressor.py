@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.tables.row_source import source_of
 
 
 class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
@@ -51,11 +52,15 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
     def fit(self, X: ArrayInput, y: ArrayInput, sample_weight: ArrayInput = None) -> Self:
         """Sample the posterior of the coefficients given X (n, p) and y (n,).
 
-        ``sample_weight`` (n,) says how often each row counts; how far it is trusted multiplies it.
+        ``sample_weight`` (n,) says how often each row counts; how far it is trusted multiplies it. Rows in Dask and
+        large memory maps are read in passes.
         """
         return self._fit_numbers(X, y, sample_weight=sample_weight)
 
     def _fit_numbers(self, X: ArrayInput, y: ArrayInput, **of_rows: ArrayInput) -> Self:
+        if read_in_blocks(X):
+            self._fit_by_passes(source_of(X, y), **of_rows)
+            return self
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         self._fit(X, np.asarray(y, dtype=np.float64), **of_rows)
         return self

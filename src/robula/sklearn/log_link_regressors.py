@@ -14,6 +14,7 @@ from robula.models.regression import Regression
 from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.glm_regressor import RobustGLMRegressor
 from robula.sklearn.robust_glm import Predictive
+from robula.tables.arrays import as_vector
 
 
 class _LogLinkRegressor(RobustGLMRegressor):
@@ -50,9 +51,13 @@ class _LogLinkRegressor(RobustGLMRegressor):
 
     def _level(self, y: FloatArray, options: Mapping[str, Any]) -> float:
         """Log of the median response per unit of exposure; of half a count where that is 0."""
-        exposed = np.exp(options["offset"]) if "offset" in options else options.get("exposure", 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):  # an exposure of 0 is refused by the model
-            middle = float(np.median(y / np.asarray(exposed, dtype=np.float64)))
+        rates = y
+        if "offset" in options:
+            rates = y * np.exp(-options["offset"])
+        elif "exposure" in options:
+            # An exposure of 0 or less is refused by the model.
+            rates = y / np.maximum(as_vector(options["exposure"], "exposure", len(y)), 1e-300)
+        middle = float(np.median(rates))
         return float(np.log(middle if self._power == 2 and middle > 0 else max(middle, 0.5)))
 
     def _model(

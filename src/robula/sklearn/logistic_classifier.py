@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
+from robula.models.large_model import with_coded_labels
 from robula.models.logistic_model import LogisticModel
 from robula.models.model import unique_names
 from robula.models.multinomial_model import MultinomialModel, log_softmax
@@ -20,7 +22,8 @@ from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.sklearn.coordinates import Coordinates
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.tables.row_source import source_of
 
 
 class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
@@ -67,8 +70,16 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
     def fit(self, X: ArrayInput, y: ArrayInput, sample_weight: ArrayInput = None) -> Self:
         """Sample the posterior of the coefficients given X (n, p) and labels y (n,).
 
-        ``sample_weight`` (n,) says how often each row counts; how far its label is trusted multiplies it.
+        ``sample_weight`` (n,) says how often each row counts; how far its label is trusted multiplies it. Rows in
+        Dask and large memory maps are read in passes.
         """
+        if read_in_blocks(X):
+            source = source_of(X, y).look()
+            if len(source.labels) != 2:
+                raise ValueError(f"rows in blocks need two classes, and y has {source.labels} and perhaps others.")
+            self.classes_ = np.array(source.labels)
+            self._fit_by_passes(source.shaped(partial(with_coded_labels, source.labels)), sample_weight=sample_weight)
+            return self
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -18,16 +20,19 @@ from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.models.large_model import SAMPLE_ROWS, LargeModel, sample_places
 from robula.models.model import unique_names
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
+from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, identity_coordinates, robust_coordinates
 from robula.tables.arrays import as_vector
+from robula.tables.row_source import Block, RowSource, is_dask
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
@@ -56,6 +61,8 @@ class RobustBayesianGLM(BaseEstimator):
 
     #: Name of the model in ``robula.models.MODELS``.
     model_name: ClassVar[str]
+    #: Where the state of a run is kept, for ``robula fit --checkpoint``.
+    _checkpoint: Path | None = None
     #: What :attr:`Predictive.spread` is called in a table of predictions.
     spread_name: ClassVar[str] = "sd"
 
@@ -96,6 +103,8 @@ class RobustBayesianGLM(BaseEstimator):
         with threads_for(X.size):
             coordinates = self._coordinates(X, y)
             sampled = self._standardized(X, y, coordinates, options)
+            # Warnings of the run name columns, not their numbers.
+            sampled.parameter_names = self._names(X.shape[1], sampled)
             self.model_ = self._model(
                 X,
                 y,
@@ -103,20 +112,55 @@ class RobustBayesianGLM(BaseEstimator):
                 identity_coordinates(X.shape[1], coordinates.intercept, coordinates.lines),
                 **options,
             )
-            chosen = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
-            posterior = sample(
-                sampled,
-                contamination=self.contamination,
-                draws=self.draws,
-                burn_in=self.burn_in,
-                chains=self.chains,
-                seed=_seed(self.random_state),
-                progress=False,
-                **chosen,
-            )
-            if posterior.settings.get("interrupted"):
-                raise KeyboardInterrupt  # half a fit is no fit
-        self.model_.parameter_names = self._names(X.shape[1], sampled)
+            posterior = self._sampled(sampled)
+        self._finish(posterior, coordinates, sampled.parameter_names)
+
+    def _sampled(self, model: Regression | LargeModel) -> Posterior:
+        options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
+        if self._checkpoint is not None:
+            options["checkpoint"] = checkpoints_at(self._checkpoint)
+        posterior = sample(
+            model,
+            contamination=self.contamination,
+            draws=self.draws,
+            burn_in=self.burn_in,
+            chains=self.chains,
+            seed=_seed(self.random_state),
+            progress=False,
+            **options,
+        )
+        if posterior.settings.get("interrupted"):
+            raise KeyboardInterrupt  # half a fit is no fit
+        return posterior
+
+    def _fit_by_passes(self, source: RowSource, **of_rows: Any) -> None:
+        """Sample the posterior of rows that are read in blocks; ``model_`` then is of the rows in memory."""
+        if any(values is not None for values in of_rows.values()):
+            raise InputError(f"{' and '.join(of_rows)} cannot be given for rows that are read in blocks.")
+        source.look()
+        self.n_features_in_ = source.columns
+        if source.names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        self.places_ = sample_places(source.rows, 0)
+        rows = source.take(self.places_)
+        if rows.y is None:
+            raise InputError("there is no y; pass one response a row.")
+        X, y = rows.X, rows.y.astype(np.float64)
+        coordinates = self._coordinates(X, y)
+        sampled = self._standardized(X, y, coordinates, {})
+        sampled.parameter_names = self._names(X.shape[1], sampled)
+        self.model_ = self._model(
+            X,
+            y,
+            self._users_prior(coordinates, self._level(y, {})),
+            identity_coordinates(X.shape[1], coordinates.intercept, coordinates.lines),
+        )
+        large = LargeModel.with_sample(source.shaped(partial(_in_coordinates, coordinates)), sampled, self.places_)
+        self._finish(self._sampled(large), coordinates, sampled.parameter_names)
+
+    def _finish(self, posterior: Posterior, coordinates: Coordinates, names: tuple[str, ...]) -> None:
+        """Take over a posterior in the sampler's coordinates."""
+        self.model_.parameter_names = names
         draws = coordinates.draws_to_user(posterior.draws)
         # Step sizes and curvatures of the run are in standardised columns; beside this model they would mislead.
         settings = {name: value for name, value in posterior.settings.items() if name not in _OF_THE_RUN}
@@ -299,6 +343,16 @@ class RobustBayesianGLM(BaseEstimator):
                     eta = np.moveaxis(lines @ array[rows].T, -1, 0).swapaxes(1, 2)
                 parts.append(summarize(eta, rest, rng))
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def read_in_blocks(X: Any) -> bool:
+    """Whether rows are too many to be read whole: in Dask, a source, or a large memory map."""
+    return is_dask(X) or isinstance(X, RowSource) or (isinstance(X, np.memmap) and len(X) > SAMPLE_ROWS)
+
+
+def _in_coordinates(coordinates: Coordinates, block: Block) -> Block:
+    y = None if block.y is None else coordinates.responses(block.y.astype(np.float64))
+    return block._replace(X=coordinates.columns(block.X), y=y)
 
 
 def _seed(random_state: Any) -> int:

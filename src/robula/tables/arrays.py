@@ -95,6 +95,11 @@ def as_numbers(value: ArrayInput, name: str) -> FloatArray:
         raise InputError(f"{name} is None; pass an array of numbers.")
     if hasattr(value, "todense") or hasattr(value, "tocsr"):
         raise InputError(f"{name} is a sparse matrix, which is not supported; pass {name}.toarray().")
+    if hasattr(value, "__dask_graph__"):
+        raise InputError(
+            f"{name} is in Dask, and would be read into memory whole: make a robula.LargeModel(kind, X, y, ...) of it, "
+            f"or pass {name}.compute()."
+        )
     try:
         array = np.asarray(value) if not np.ma.isMaskedArray(value) else np.ma.filled(value.astype(np.float64), np.nan)
     except Exception as error:

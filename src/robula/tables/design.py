@@ -24,6 +24,7 @@ class Design:
     ----------
     X : array-like, shape (n, p)
     intercept : bool
+    min_rows : int, optional
 
     Attributes
     ----------
@@ -31,16 +32,16 @@ class Design:
         n and d (p, or p + 1 with the intercept).
     """
 
-    def __init__(self, X: ArrayInput, intercept: bool) -> None:
+    def __init__(self, X: ArrayInput, intercept: bool, min_rows: int = 2) -> None:
         self._mapped: np.ndarray | None = None
         self._transposed: FloatArray | None = None
         self.intercept = intercept
-        mapped = mapped_matrix(X, "X")
+        mapped = mapped_matrix(X, "X", min_rows=min_rows)
         if mapped is not None:
             self._mapped = mapped
             self.rows, self.columns = len(mapped), mapped.shape[1] + intercept
             return
-        features = as_matrix(X, "X")
+        features = as_matrix(X, "X", min_rows=min_rows)
         if intercept:
             features = np.column_stack([np.ones(len(features)), features])
         self.rows, self.columns = features.shape
@@ -52,6 +53,11 @@ class Design:
         if self._transposed is not None:
             return self._transposed.T
         return np.concatenate([block.T for _, block in self.blocks()])
+
+    @property
+    def as_given(self) -> np.ndarray:
+        """The rows without the column of ones, shape (n, p); mapped ones are not read."""
+        return self._mapped if self._mapped is not None else self.matrix[:, int(self.intercept) :]
 
     @property
     def in_memory(self) -> bool:

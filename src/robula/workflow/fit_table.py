@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.mean_model import MeanModel
+from robula.models.model import Model
 from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
+from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
 from robula.sklearn import ESTIMATORS
 from robula.sklearn.coordinates import robust_coordinates
@@ -33,6 +36,8 @@ from robula.tables.prepared_table import PreparedTable, prepare_table, require_n
 
 # Assumed shares of bad rows at which the answer is shown, beside the declared one.
 _LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3)
+# Prior variance of a mean in robustly standardised columns.
+_MEAN_PRIOR_VARIANCE = 100.0
 # A covariance by minimum determinant needs this many rows per column.
 _ROWS_PER_COLUMN = 5
 # More than these are slips of the pen: the steps alone would take days, or the draws more than most machines' memory.
@@ -53,6 +58,7 @@ class Options:
     chains: int = 4
     seed: int = 0
     sensitivity: bool = True
+    checkpoint: Path | None = None
     sampler: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -98,6 +104,8 @@ class TableFit:
         Prediction errors of the rows used, over their expected size.
     facts : dict
         What a prediction needs beside the posterior.
+    fitted : Model
+        The model in the units of the file: the posterior is its posterior.
     """
 
     model: str
@@ -110,6 +118,7 @@ class TableFit:
     sensitivity: pd.DataFrame | None
     facts: dict[str, Any]
     notes: list[str]
+    fitted: Model
 
 
 @few_threads_for_small_data
@@ -170,11 +179,7 @@ def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: s
 
 
 def _fit_regression(prepared: PreparedTable, model: str, target: str, options: Options) -> TableFit:
-    estimator = ESTIMATORS[model](**options.for_estimator())
-    if options.noise_scale is not None:
-        if "noise_scale" not in estimator.get_params():
-            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
-        estimator.set_params(noise_scale=options.noise_scale)
+    estimator = make_estimator(model, options)
     y = response_of(prepared, target, model, classes=is_classifier(estimator))
     design = prepared.encoding.design(prepared.rows)
     of_rows = _of_rows(prepared, estimator, options, model)
@@ -194,18 +199,30 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         used=prepared.used,
         plain=fitted.plain(design, fitted.model_.y),
         # Classes beyond two have no order to be high or low in.
-        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": _residuals(fitted)},
+        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": residuals_of(fitted)},
         sensitivity=_regression_path(fitted, design, y, of_rows, options) if options.sensitivity else None,
         facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
+        fitted=fitted.model_,
     )
+
+
+def make_estimator(model: str, options: Options) -> Any:
+    """Return the estimator of a model, as the options have it."""
+    estimator: Any = ESTIMATORS[model](**options.for_estimator())
+    if options.noise_scale is not None:
+        if "noise_scale" not in estimator.get_params():
+            raise InputError(f"--noise-scale is for the linear model; the {model} model has none.")
+        estimator.set_params(noise_scale=options.noise_scale)
+    estimator._checkpoint = options.checkpoint
+    return estimator
 
 
 def _several_classes(fitted: Any) -> bool:
     return isinstance(fitted.model_, MultinomialModel)
 
 
-def _residuals(fitted: Any) -> FloatArray:
+def residuals_of(fitted: Any) -> FloatArray:
     """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
     model, theta = fitted.model_, fitted.posterior_.mean
     moments = model.moments(model.predictor(theta), theta[model.columns :])
@@ -259,13 +276,23 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     coordinates = robust_coordinates(values, intercept=True)
     scaled = coordinates.columns(values)
     covariance = _robust_covariance(scaled, options)
-    model = MeanModel(pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, 100.0))
+    model = MeanModel(
+        pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, _MEAN_PRIOR_VARIANCE)
+    )
     sampler = options.for_sampler()
 
     def back(posterior: Posterior) -> Posterior:
-        return replace(posterior, draws=coordinates.centre + coordinates.scale * posterior.draws)
+        # The setup is that of the scaled columns; beside the model of the file it would mislead.
+        settings = {name: value for name, value in posterior.settings.items() if name != "setup"}
+        inside = {"setup": posterior.setup}
+        return replace(
+            posterior,
+            draws=coordinates.centre + coordinates.scale * posterior.draws,
+            settings={**settings, "in_standardized_columns": inside},
+        )
 
-    posterior = back(sample(model, **sampler))
+    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
+    posterior = back(sample(model, **sampler, **kept))
     if posterior.settings.get("interrupted"):
         raise KeyboardInterrupt
     lines = []
@@ -283,6 +310,11 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
         sensitivity=_path_table(lines) if lines else None,
         facts={},
         notes=["The rows' covariance was estimated robustly from the same rows and then held fixed."],
+        fitted=MeanModel(
+            pd.DataFrame(values, columns=names),
+            covariance=covariance * np.outer(coordinates.scale, coordinates.scale),
+            prior=NormalPrior(coordinates.centre, _MEAN_PRIOR_VARIANCE * coordinates.scale**2),
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from robula._threads import few_threads_for_small_data
 from robula._validation import check_contamination, check_name, check_positive
 from robula.exceptions import InputError
 from robula.models import MODELS
@@ -53,6 +54,7 @@ def read_model(
     return made
 
 
+@few_threads_for_small_data
 def data_constants(model: PlannedModel, contamination: float, delta: float | None = None) -> Constants:
     """Return the theorem's constants, measured on the rows that are trusted at a robust centre.
 

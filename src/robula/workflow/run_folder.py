@@ -14,8 +14,11 @@ from scipy.stats import rankdata
 
 from robula._files import digest, sealed, unsealed, write_text
 from robula._version import __version__
+from robula.diagnosis.row_influence import influence
+from robula.diagnosis.rows_to_check import OddRows, odd_rows
 from robula.exceptions import InputError
 from robula.models import MODELS
+from robula.models.law import ModelWithLaw
 from robula.models.model import unique_names
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
@@ -24,14 +27,15 @@ from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
 from robula.result.storage import read_posterior
 from robula.result.thresholds import FEWEST_DRAWS
-from robula.tables.encoding import Encoding
+from robula.tables.encoding import Encoding, with_numbers
 from robula.tables.write_table import write_table
+from robula.workflow.fit_files import WEIGHTS
 from robula.workflow.fit_table import TableFit
 from robula.workflow.staged_folder import settled
 
 _FORMAT, _FORMAT_VERSION = "robula-run", 2
 _MANIFEST, _POSTERIOR, _NETCDF = "run.json", "posterior.npz", "draws.nc"
-_NAMES = {_MANIFEST, _POSTERIOR, _NETCDF, "summary.csv", "rows.csv", "report.html", "command.txt"}
+_NAMES = {_MANIFEST, _POSTERIOR, _NETCDF, WEIGHTS, "summary.csv", "rows.csv", "report.html", "command.txt"}
 # The report and what a file costs beside its numbers.
 _OVERHEAD = 2**23
 
@@ -68,13 +72,16 @@ def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str,
     posterior.save(folder / _POSTERIOR)
     notes = [*fit.notes, *_write_netcdf(posterior, folder)]
     write_table(summary_table(fit), folder / "summary.csv")
-    write_table(rows_table(fit, table), folder / "rows.csv")
+    listed = rows_to_check(fit, table)
+    write_table(rows_table(fit, table, listed), folder / "rows.csv")
     write_text(folder / "command.txt", command + "\n")
     shown = [*fit.encoding.columns, *([fit.target] if fit.target is not None else [])]
     report(
         posterior,
         folder / "report.html",
+        model=fit.fitted,
         data=table.loc[fit.used, [*shown, *(column for column in table.columns if column not in shown)]],
+        odd=listed,
         plain=fit.plain,
         residuals=fit.residuals,
         sensitivity=fit.sensitivity,
@@ -137,14 +144,41 @@ def summary_table(fit: TableFit) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def rows_table(fit: TableFit, table: pd.DataFrame) -> pd.DataFrame:
-    """Every row of the file with its weight and its rank, 1 for the row that counts least; blank where left out."""
-    weights = np.full(len(table), np.nan)
-    weights[fit.used] = fit.posterior.row_weights
-    ranks = pd.array([pd.NA] * len(table), dtype="Int64")
-    ranks[fit.used] = rankdata(fit.posterior.row_weights, method="min").astype(int)
-    names = [_free(name, table) for name in ("row", "weight", "rank")]
-    ours = pd.DataFrame({names[0]: table.index, names[1]: weights, names[2]: ranks}, index=table.index)
+def rows_to_check(fit: TableFit, table: pd.DataFrame) -> OddRows:
+    """Judge the features of the rows that were used, and what each row does to the answer."""
+    draws, dim = len(fit.posterior.flat_draws), fit.fitted.dim
+    found = influence(fit.fitted, fit.posterior) if draws > 2 * (dim + 1) else None
+    features = with_numbers(table.loc[fit.used], fit.encoding.columns)[list(fit.encoding.columns)]
+    response = fit.fitted.response if isinstance(fit.fitted, ModelWithLaw) else None
+    return odd_rows(fit.posterior, features, response=response, influence=found)
+
+
+def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFrame:
+    """Every row of the file, blank where it was left out.
+
+    Its weight w and its rank, 1 for the row that counts least; its doubt w (1 - w), the variance of being clean;
+    its influence, by how many standard deviations it moves the parameter that it moves most, and which; the column of
+    its oddest cell with its score and, where it is odd, why.
+    """
+    weights = fit.posterior.row_weights
+    columns: dict[str, Any] = {
+        "weight": weights,
+        "rank": pd.array(rankdata(weights, method="min").astype(int), dtype="Int64"),
+        "doubt": weights * (1.0 - weights),
+    }
+    if listed.influence is not None:
+        names = np.array(listed.influence.names, dtype=object)
+        columns |= {"influence": listed.influence.strength, "moves": names[listed.influence.moved_most]}
+    if listed.cells.names:
+        columns |= {
+            "oddest_column": np.array(listed.cells.names, dtype=object)[listed.cells.oddest],
+            "oddness": listed.cells.row_scores,
+            "why_odd": [listed.cells.reason(row) for row in range(len(weights))],
+        }
+    places = table.index[fit.used]
+    ours = pd.DataFrame({_free("row", table): table.index}, index=table.index)
+    for name, values in columns.items():
+        ours[_free(name, table)] = pd.Series(values, index=places).reindex(table.index)
     return pd.concat([ours, table], axis=1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -134,6 +135,19 @@ class BadPopulation:
         moved = BadPopulation(rows, scores, members, self.gate)
         moved.histogram_share = self.histogram_share
         return moved
+
+    def without_rows(self) -> BadPopulation:
+        """Return a copy that can be asked about other rows (:meth:`among`) and holds none of its own."""
+        light = copy(self)
+        for name in ("_rows", "_design", "_place", "_own_vote", "prediction", "log_density", "_columns"):
+            delattr(light, name)
+        return light
+
+    def disagreement(self, rows: ScoredRows) -> FloatArray:
+        """How far (m,) the population's regression is from the clean rows' at each row, as a logarithm."""
+        design = np.column_stack([np.ones(rows.count), rows.space.whitened])
+        strength: FloatArray = np.log1p(np.abs(design @ self._coefficients))
+        return strength
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""

@@ -13,11 +13,13 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
 
-_NO_SHARE = 1e-300
+#: Stands for a share of 0 whose logarithm is needed.
+NO_SHARE = 1e-300
 # The declared law, a free shape, and a spread and a mean that differ from place to place.
 FREEDOMS = (2, 1, 0)
 FULL_FREEDOM = FREEDOMS[0]
@@ -76,15 +78,18 @@ class Explanation:
         n = rows.count
         self.weights: FloatArray = np.ones(n)
         self.leverage = np.zeros(n) if leverage is None else leverage
-        self.gross_share, self.gross_scale = (0.02 if gross else _NO_SHARE), constants.GROSS_SCALE
+        self.gross_share, self.gross_scale = (0.02 if gross else NO_SHARE), constants.GROSS_SCALE
         self.populations: list[BadPopulation] = []
         self.members: FloatArray = np.zeros((n, 0))
         self.scores = rows.scores(theta, self.leverage, self.weights)
         scale_sd = constants.IMPLIED_SCALE if rows.model.noise == "implied" else constants.SCALE
         self.freedom = freedom
-        self.law = RowLaw(*self._law_covariates(), freedom > 0, scale_sd)
+        covariates = self._law_covariates()
+        self.law = RowLaw(*covariates(rows, theta), freedom > 0, scale_sd)
+        self.law.covariates = covariates
         if law is not None and len(law.parameters) == len(self.law.parameters) and freedom:
-            self.law.parameters, self.law.trends, self.law.bends = law.parameters.copy(), law.trends, law.bends
+            self.law.parameters, self.law.covariates = law.parameters.copy(), law.covariates
+            self.law.trends, self.law.bends = law.trends, law.bends
         elif freedom and rows.model.noise != "declared":
             spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
             self.law.parameters[0] = math.log(max(spread, 1e-9))
@@ -130,7 +135,7 @@ class Explanation:
 
     def on(self, rows: ScoredRows, theta: FloatArray) -> Explanation:
         """Return the same explanation for other rows (all of them, after a search on some), beginning at theta."""
-        other = Explanation(rows, theta, self.budget, gross=self.gross_share > _NO_SHARE, freedom=self.freedom)
+        other = Explanation(rows, theta, self.budget, gross=self.gross_share > NO_SHARE, freedom=self.freedom)
         other.law.parameters = self.law.parameters.copy()
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         return other
@@ -205,14 +210,15 @@ class Explanation:
 
     def _maximise(self, step: int, shares: FloatArray) -> None:
         scores = self.scores
-        if self.gross_share > _NO_SHARE:
+        if self.gross_share > NO_SHARE:
             n = self.rows.count
             self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / n, 1e-6, 0.5))
             middle = _weighted_median(np.abs(scores.point), self._gross_members + 1e-12)
             self.gross_scale = max(constants.GROSS_SCALE, middle)
         self.law.improve(scores.lower, scores.upper, scores.interval, self.weights)
         if step in _LOOK_AGAIN:
-            self.law.trends, self.law.bends = self._law_covariates()
+            self.law.covariates = self._law_covariates()
+            self.law.trends, self.law.bends = self.law.covariates(self.rows, self.theta)
         for index, population in enumerate(self.populations):
             population.improve_gate(self.members[:, index], shares[:, index])
         self.theta = self.rows.mode(self.weights, self.theta, 1)
@@ -230,7 +236,7 @@ class Explanation:
         if self.free:
             slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
             evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
-        if self.gross_share > _NO_SHARE:
+        if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
             needed = 0.0 if self.rows.declared else constants.DECISIVE * self.rows.maturity
             evidence -= counted * float((1.0 - self.weights) @ np.maximum(needed - self.decisive, 0.0))
@@ -241,32 +247,10 @@ class Explanation:
             - constants.PRICE * self.rows.maturity * len(sizes)
         )
 
-    def _law_covariates(self) -> tuple[FloatArray, FloatArray]:
-        """What the spread may grow with (n, 3), and what the mean may be off by (n, b).
-
-        The spread: the fitted value, the distance, and the direction in which squared scores grow most. The mean:
-        square and cube of the fitted value, and squares along the two directions in which scores curve most. None of
-        it, (n, 0), where the law is free in its shape only.
-        """
-        if self.freedom < FULL_FREEDOM:
-            nothing = np.zeros((self.rows.count, 0))
-            return nothing, nothing
-        space, z, w = self.rows.space, np.clip(self.scores.point, -3.0, 3.0), self.weights
-        fitted = self.rows.fitted(self.theta)
-        inner = space.inner
-        growing = (w * (np.minimum(z * z, 9.0) - 1.0)) @ inner
-        along = inner @ (growing / max(float(np.linalg.norm(growing)), 1e-300))
-        trends = np.column_stack([np.arcsinh(fitted), np.clip(space.distance, -4.0, 4.0), along])
-        held = np.clip(fitted, -2.5, 2.5)
-        bends = [held**2, 0.5 * held**3]
-        if space.rank:
-            curved = np.linalg.eigh((inner.T * (z * w)) @ inner)[1]
-            chosen = curved[:, [0, -1]] if space.rank > 1 else curved
-            bends += list((np.clip(inner @ chosen, -2.5, 2.5) ** 2).T)
-        centred = np.column_stack(bends)
-        centred = centred - centred.mean(axis=0)
-        spread = centred.std(axis=0)
-        return trends, centred / np.maximum(spread, 1e-9) * (spread > 1e-6)
+    def _law_covariates(self) -> LawCovariates:
+        """What the law may follow from place to place, as the rows suggest it now."""
+        any_place = self.freedom == FULL_FREEDOM
+        return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, any_place)
 
 
 def within_budget(log_odds: FloatArray, budget: float, decisive: FloatArray) -> tuple[float, FloatArray]:

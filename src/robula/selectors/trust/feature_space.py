@@ -17,6 +17,8 @@ _CONCENTRATIONS = 3
 _INNER = 0.75
 # Coordinates are bounded softly at six spreads, and votes at four: no row owns a direction.
 _BOUND, _CLIP = 6.0, 4.0
+# Least median deviation of a log distance: columns of nearly one size are not looked at more finely.
+_LEAST_DEVIATION = 0.2
 
 
 @dataclass(frozen=True)
@@ -57,55 +59,109 @@ class FeatureSpace:
 
 def feature_space(features: FloatArray) -> FeatureSpace:
     """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map."""
-    n = len(features)
-    centred = features - features.mean(axis=0)
-    spread = centred.std(axis=0)
-    kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
-    odds = np.clip(cells_apart(features) - constants.APART, 0.0, constants.MOST_FOR_APART)
-    if not kept.any():
-        none = np.zeros((n, 0))
-        return FeatureSpace(none, none, np.zeros(n), none, odds)
-    left, singular, _ = np.linalg.svd(centred[:, kept] / spread[kept], full_matrices=False)
-    whitened = left[:, singular > _RANK * singular[0]] * math.sqrt(n)
-    squared = (whitened**2).sum(axis=1)
-    _, axes = np.linalg.eigh((whitened.T * squared) @ whitened / n)
-    skew = squared @ whitened
-    found: list[FloatArray] = []
-    for start, by_skewness in ((skew, True), (skew, False), (axes[:, -1], False), (axes[:, 0], False)):
-        direction = _pursue(whitened, start, by_skewness)
-        if all(abs(float(direction @ other)) < 0.99 for other in found):
-            found.append(direction)
-    independent = whitened @ axes
-    independent = independent - np.median(independent, axis=0)
-    deviation = 1.4826 * np.median(np.abs(independent), axis=0)
-    independent = independent / np.where(deviation > 1e-6, deviation, 1.0)
-    bounded = independent / np.sqrt(1.0 + (independent / _BOUND) ** 2)
-    inner = _concentrated(bounded)
-    distance = standardised(np.log1p((inner**2).mean(axis=1)))
-    return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, whitened @ np.stack(found, axis=1), odds)
+    return FeatureMap(features)(features)
 
 
-def cells_apart(features: FloatArray) -> FloatArray:
-    """How far (n,) each row's oddest cell is from its column's middle: a log distance in units of that column's own."""
-    worst = np.zeros(len(features))
-    for column in features.T:
-        away = np.abs(column - np.median(column))
+class FeatureMap:
+    """The coordinates that some rows define, for these rows or for others.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, d)
+    """
+
+    def __init__(self, features: FloatArray) -> None:
+        n = len(features)
+        self._mean = features.mean(axis=0)
+        spread = (features - self._mean).std(axis=0)
+        self._kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
+        self._spread = spread[self._kept]
+        self._cells = [_Cells(column) for column in features.T]
+        self.rank = 0
+        if not self._kept.any():
+            return
+        scaled = (features - self._mean)[:, self._kept] / self._spread
+        _, singular, right = np.linalg.svd(scaled, full_matrices=False)
+        self._whitening = right[singular > _RANK * singular[0]].T / singular[singular > _RANK * singular[0]]
+        self._whitening = self._whitening * math.sqrt(n)
+        whitened = scaled @ self._whitening
+        self.rank = whitened.shape[1]
+        squared = (whitened**2).sum(axis=1)
+        _, self._axes = np.linalg.eigh((whitened.T * squared) @ whitened / n)
+        skew = squared @ whitened
+        found: list[FloatArray] = []
+        beginnings = ((skew, True), (skew, False), (self._axes[:, -1], False), (self._axes[:, 0], False))
+        for start, by_skewness in beginnings:
+            direction = _pursue(whitened, start, by_skewness)
+            if all(abs(float(direction @ other)) < 0.99 for other in found):
+                found.append(direction)
+        self._directions = np.stack(found, axis=1)
+        independent = whitened @ self._axes
+        self._middle = np.median(independent, axis=0)
+        deviation = 1.4826 * np.median(np.abs(independent - self._middle), axis=0)
+        self._deviation = np.where(deviation > 1e-6, deviation, 1.0)
+        bounded = self._bounded(whitened)
+        self._centre, self._factor = _concentrated(bounded)
+        far = np.log1p((self._inner(bounded) ** 2).mean(axis=1))
+        self._usual_distance = float(np.median(far))
+        self._distance_unit = max(1.4826 * float(np.median(np.abs(far - self._usual_distance))), _LEAST_DEVIATION)
+
+    def _bounded(self, whitened: FloatArray) -> FloatArray:
+        independent: FloatArray = (whitened @ self._axes - self._middle) / self._deviation
+        return independent / np.sqrt(1.0 + (independent / _BOUND) ** 2)
+
+    def _inner(self, bounded: FloatArray) -> FloatArray:
+        inner: FloatArray = (bounded - self._centre) @ self._factor
+        return inner
+
+    def cells_apart(self, features: FloatArray) -> FloatArray:
+        """How far (m,) each row's oddest cell is from its column's middle: a log distance in that column's units."""
+        worst = np.zeros(len(features))
+        for cells, column in zip(self._cells, features.T, strict=True):
+            worst = np.maximum(worst, cells.away(column))
+        return worst
+
+    def __call__(self, features: FloatArray) -> FeatureSpace:
+        """Coordinates of rows with these features (m, d)."""
+        odds = np.clip(self.cells_apart(features) - constants.APART, 0.0, constants.MOST_FOR_APART)
+        if not self.rank:
+            none = np.zeros((len(features), 0))
+            return FeatureSpace(none, none, np.zeros(len(features)), none, odds)
+        whitened = (features - self._mean)[:, self._kept] / self._spread @ self._whitening
+        inner = self._inner(self._bounded(whitened))
+        distance = (np.log1p((inner**2).mean(axis=1)) - self._usual_distance) / self._distance_unit
+        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, whitened @ self._directions, odds)
+
+
+class _Cells:
+    """How far a cell is from its column's middle: a log distance in units of that column's own."""
+
+    def __init__(self, column: FloatArray) -> None:
+        self._median = float(np.median(column))
+        away = np.abs(column - self._median)
         differs = away > 0.0
-        if not differs.any():
-            continue
+        self._varies = bool(differs.any())
+        if not self._varies:
+            return
         # Where most values are one and the same (a category, many zeros), the others give the unit.
         usual = away if np.median(away) > 0.0 else away[differs]
-        log_away, log_usual = np.log1p(away / np.median(usual)), np.log1p(usual / np.median(usual))
-        middle = np.median(log_usual)
-        spread = max(1.4826 * float(np.median(np.abs(log_usual - middle))), 0.2)
-        worst = np.maximum(worst, (log_away - middle) / spread)
-    return worst
+        self._unit = float(np.median(usual))
+        log_usual = np.log1p(usual / self._unit)
+        self._middle = float(np.median(log_usual))
+        self._spread = max(1.4826 * float(np.median(np.abs(log_usual - self._middle))), _LEAST_DEVIATION)
+
+    def away(self, column: FloatArray) -> FloatArray:
+        """Of each cell (m,)."""
+        if not self._varies:
+            return np.zeros(len(column))
+        distance: FloatArray = np.log1p(np.abs(column - self._median) / self._unit)
+        return (distance - self._middle) / self._spread
 
 
-def standardised(values: FloatArray, least: float = 0.2) -> FloatArray:
-    """Values (n,) less their median, in units of their median deviation, ``least`` at least."""
+def standardised(values: FloatArray) -> FloatArray:
+    """Values (n,) less their median, in units of their median deviation, 0.2 at least."""
     centred = values - np.median(values)
-    return centred / max(1.4826 * float(np.median(np.abs(centred))), least)
+    return centred / max(1.4826 * float(np.median(np.abs(centred))), _LEAST_DEVIATION)
 
 
 def _pursue(whitened: FloatArray, start: FloatArray, by_skewness: bool) -> FloatArray:
@@ -133,15 +189,15 @@ def _pursue(whitened: FloatArray, start: FloatArray, by_skewness: bool) -> Float
     return direction
 
 
-def _concentrated(bounded: FloatArray) -> FloatArray:
-    """Coordinates (n, r) whitened by the rows in the middle, found by concentration steps."""
+def _concentrated(bounded: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Centre (r,) and whitening (r, r) by the rows in the middle, found by concentration steps."""
     n, rank = bounded.shape
     size = max(int(_INNER * n), min(n, rank + 2))
     result = bounded
     for _ in range(_CONCENTRATIONS + 1):
         middle = bounded[np.argsort((result**2).sum(axis=1), kind="stable")[:size]]
         covariance = np.cov(middle.T).reshape(rank, rank) + 1e-3 * np.eye(rank)
-        factor = np.linalg.cholesky(covariance)
-        result = np.linalg.solve(factor, (bounded - middle.mean(axis=0)).T).T
+        centre, whitening = middle.mean(axis=0), np.linalg.inv(np.linalg.cholesky(covariance)).T
+        result = (bounded - centre) @ whitening
     typical = float(np.median((result**2).sum(axis=1)))
-    return result * math.sqrt(rank / max(typical, 1e-12))
+    return centre, whitening * math.sqrt(rank / max(typical, 1e-12))

@@ -40,6 +40,8 @@ class FlipExplanation:
     theta : ndarray, shape (d,)
     weights : ndarray, shape (n,)
         Probability of each label to be right.
+    gate : ndarray, shape (1,) or (4,)
+        Log odds of a flip: one, or what they depend on.
     evidence, wanted : float
         As for :class:`Explanation`.
     """
@@ -56,7 +58,7 @@ class FlipExplanation:
         self._model, self._space, self._budget = model, space, budget
         self._gated = rate is None
         first = max(float(flipped.mean()), 1e-3) if rate is None else rate
-        self._gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
+        self.gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
         self._columns = np.ones((model.n_rows, 1))
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped = theta, flipped
@@ -71,7 +73,7 @@ class FlipExplanation:
             wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
             if self._gated:
                 self._columns = self._gate_columns(right, wrong)
-            log_odds = np.clip(self._columns @ self._gate, -15.0, 15.0)
+            log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
             bad, clean = log_odds + wrong, right
             self.log_likelihood = float((np.logaddexp(bad, clean) - np.logaddexp(0.0, log_odds)).sum())
             self.wanted, self._flipped = within_budget(bad - clean, self._budget, np.zeros_like(bad))
@@ -87,7 +89,7 @@ class FlipExplanation:
         self.evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
         if self._gated:
             size = math.log1p(float(self._flipped.sum()))
-            self.evidence += self._log_prior() - 0.5 * len(self._gate) * size - constants.PRICE
+            self.evidence += self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows and gate in it."""
@@ -99,7 +101,7 @@ class FlipExplanation:
         gradients = model.gradients(self.theta)
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
         columns = self._columns if self._gated else np.zeros((model.n_rows, 0))
-        expected = expit(np.clip(self._columns @ self._gate, -15.0, 15.0))
+        expected = expit(np.clip(self._columns @ self.gate, -15.0, 15.0))
         variance = w * (1.0 - w)
         # The derivative of a weight in theta is w (1 - w) (g - g'), g' the gradient of the other label: -p / (1 - p) g.
         moved = gradients / (1.0 - right)[:, None] * variance[:, None]
@@ -145,14 +147,14 @@ class FlipExplanation:
 
     def _improve_gate(self, expected: FloatArray) -> None:
         precision = self._gate_precision()
-        gradient = self._columns.T @ (self._flipped - expected) - precision * self._gate
+        gradient = self._columns.T @ (self._flipped - expected) - precision * self.gate
         variance = expected * (1.0 - expected) + 1e-9
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
         step = np.linalg.solve(information, gradient)
-        self._gate = self._gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        self.gate = self.gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
 
     def _log_prior(self) -> float:
-        return -0.5 * float(((self._gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum()) if self._gated else 0.0
+        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum()) if self._gated else 0.0
 
 
 class FlipsAtAnyRate:
@@ -162,6 +164,8 @@ class FlipsAtAnyRate:
     ----------
     theta, weights, evidence, wanted
         Averages over rates that are equally likely up to the largest possible; the evidence is that of all together.
+    gate : ndarray, shape (1,)
+        Log odds of the average rate.
     """
 
     def __init__(self, at_rates: list[FlipExplanation], rates: FloatArray, most: float) -> None:
@@ -172,6 +176,7 @@ class FlipsAtAnyRate:
         self.theta: FloatArray = self._mean([fit.theta for fit in at_rates])
         self.weights: FloatArray = self._mean([fit.weights for fit in at_rates])
         self.wanted = float(self._chances @ [fit.wanted for fit in at_rates])
+        self.gate: FloatArray = np.array([logit(float(self._chances @ rates))])
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: at a rate, and between rates."""

@@ -14,8 +14,8 @@ from robula.models.posterior_mode import inverse_factor, weighted_precision
 # Explanations less likely than this do not count; doubt can at most treble a width, where it is beyond linearising.
 _LEAST_LIKELY = 1e-4
 _MOST_WIDENING = 9.0
-# A row whose weight is this near 0 or 1 is not in doubt.
-_SURE = 1e-4
+#: A row whose weight is this near 0 or 1 is not in doubt.
+SURE = 1e-4
 
 
 class Explained(Protocol):
@@ -35,7 +35,7 @@ def louis_covariance(model: ModelWithLaw, weights: FloatArray, theta: FloatArray
     gradients (n, d).
     """
     factor = inverse_factor(weighted_precision(model, weights, theta))
-    doubtful = np.flatnonzero(weights * (1.0 - weights) > _SURE)
+    doubtful = np.flatnonzero(weights * (1.0 - weights) > SURE)
     if not len(doubtful):
         return np.asarray(factor @ factor.T)
     w = weights[doubtful]
@@ -58,16 +58,28 @@ def widening(
     The total variance: within explanations, each with the doubt about its rows, and between them. None where no row is
     in doubt.
     """
-    if (weights > 1.0 - _SURE).all():
+    if (weights > 1.0 - SURE).all():
         return None
+    covariance = between_explanations(explanations, chances)
     likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
-    total = sum(likely.values())
-    mean = sum((chance / total * explanations[name].theta for name, chance in likely.items()), np.zeros_like(theta))
-    covariance = np.zeros((len(theta), len(theta)))
     for name, chance in likely.items():
-        away = explanations[name].theta - mean
-        covariance += chance / total * (explanations[name].covariance(model) + np.outer(away, away))
-    factor = inverse_factor(weighted_precision(model, weights, theta))
+        covariance += chance / sum(likely.values()) * explanations[name].covariance(model)
+    return widening_to(covariance, weighted_precision(model, weights, theta))
+
+
+def between_explanations(explanations: Mapping[str, Explained], chances: Mapping[str, float]) -> FloatArray:
+    """Covariance (d, d) of theta between the explanations."""
+    likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
+    thetas = np.stack([explanations[name].theta for name in likely])
+    shares = np.array(list(likely.values())) / sum(likely.values())
+    away = thetas - shares @ thetas
+    between: FloatArray = (away.T * shares) @ away
+    return between
+
+
+def widening_to(covariance: FloatArray, precision: FloatArray) -> FloatArray:
+    """Linear map (d, d) that gives draws of this precision the covariance, where it is wider."""
+    factor = inverse_factor(precision)
     inverse = np.linalg.inv(factor)
     wider, axes = np.linalg.eigh(inverse @ covariance @ inverse.T)
     root = np.sqrt(np.clip(wider, 1.0, _MOST_WIDENING))

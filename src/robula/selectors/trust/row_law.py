@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from robula._types import BoolArray, FloatArray
 from robula.selectors.trust import trust_constants as constants
+
+if TYPE_CHECKING:
+    from robula.selectors.trust.law_covariates import LawCovariates
 
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
@@ -38,9 +42,13 @@ class RowLaw:
 
     Attributes
     ----------
+    covariates : LawCovariates or None
+        Where trends and bends are from, for the law of other rows.
     parameters : ndarray, shape (3 + v + b,)
         Log scale, skewness, log tail weight (negative is heavier), trends, bends.
     """
+
+    covariates: LawCovariates | None = None
 
     def __init__(self, trends: FloatArray, bends: FloatArray, free: bool, scale_sd: float) -> None:
         self.trends, self.bends, self.free = trends, bends, free
@@ -101,11 +109,15 @@ class RowLaw:
         scaled = slopes * self.deviations(self.parameters)
         return 0.5 * float(np.linalg.slogdet(np.eye(scaled.shape[1]) + (scaled.T * weights) @ scaled)[1])
 
+    def among(self, trends: FloatArray, bends: FloatArray) -> RowLaw:
+        """Return the same law for other rows, (m, v) and (m, b)."""
+        other = RowLaw(trends, bends, self.free, float(self._deviations[0]))
+        other.parameters = self.parameters.copy()
+        return other
+
     def take(self, rows: np.ndarray) -> RowLaw:
         """Return the same law for some of the rows."""
-        part = RowLaw(self.trends[rows], self.bends[rows], self.free, float(self._deviations[0]))
-        part.parameters = self.parameters.copy()
-        return part
+        return self.among(self.trends[rows], self.bends[rows])
 
     def _evaluate(
         self, p: FloatArray, lower: FloatArray, upper: FloatArray, interval: BoolArray, slopes: bool

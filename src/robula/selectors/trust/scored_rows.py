@@ -143,13 +143,6 @@ class ScoredRows:
         matrix: FloatArray = (features.T * weights) @ features + self.model.prior.precision(theta)
         return matrix + np.diag(_RIDGE * np.diag(matrix) + 1e-300)
 
-    def fitted(self, theta: FloatArray) -> FloatArray:
-        """Fitted values (n,), less their median, in units of their median deviation; 0 where they do not vary."""
-        values = self.model.fitted(theta)
-        centred = values - np.median(values)
-        spread = 1.4826 * float(np.median(np.abs(centred)))
-        return np.clip(centred / spread, -50.0, 50.0) if spread > 1e-12 else np.zeros(self.count)
-
 
 def _limit(y: FloatArray) -> float | None:
     """The value at the upper end of a response (n,) that many rows share: a limit of what could be recorded.

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import check_contamination, warn
 from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
+from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode
@@ -95,20 +97,41 @@ class Trust:
     beyond_budget: int
     widening: FloatArray | None
 
+    def record(self) -> dict[str, Any]:
+        """Explanations with their probabilities, what is off in the law, and why the model does not fit, as JSON."""
+        return {
+            "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
+            "law": list(self.law),
+            "misfit": self.misfit,
+            "beyond_budget": self.beyond_budget,
+        }
+
 
 def judge(model: ModelWithLaw, contamination: float) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    verdict = weigh(model, contamination)
+    weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
+    theta = weighted_mode(model, weights, verdict.theta)
+    wider = widening(model, verdict.explanations, verdict.probabilities, theta, weights)
+    return conclude(verdict, weights, theta, contamination, wider)
+
+
+def weigh(model: ModelWithLaw, contamination: float) -> Verdict:
+    """Compare the explanations of a model's rows, or refuse rows without noise."""
     try:
-        verdict = weigh_explanations(model, contamination)
+        return weigh_explanations(model, contamination)
     except np.linalg.LinAlgError:
         raise InputError(
             "the rows cannot be weighed: the model fits most of them exactly, so their noise cannot be told. Pass "
             "noise_scale= as a number, or use contamination=0."
         ) from None
-    weights = verdict.weights
-    if weights.sum() < 1.0:
-        weights = np.ones(model.n_rows)
-    theta = weighted_mode(model, weights, verdict.theta)
+
+
+def conclude(
+    verdict: Verdict, weights: FloatArray, theta: FloatArray, contamination: float, wider: FloatArray | None
+) -> Trust:
+    """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some."""
+    rows = len(weights)
     law = law_findings(verdict)
     removed = float((1.0 - weights).sum())
     misfit = None
@@ -122,34 +145,25 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
             "larger contamination."
         )
         warn(misfit, MisfitWarning)
-    beyond = max(0, round(removed - contamination * model.n_rows))
+    beyond = max(0, round(removed - contamination * rows))
     if beyond:
         warn(
             f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
             "they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    return Trust(
-        weights,
-        theta,
-        removed / model.n_rows,
-        _standard_error(verdict),
-        verdict.probabilities,
-        law,
-        misfit,
-        beyond,
-        widening(model, verdict.explanations, verdict.probabilities, theta, weights),
-    )
+    error = _standard_error(verdict, weights)
+    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, misfit, beyond, wider)
 
 
-def _standard_error(verdict: Verdict) -> float:
+def _standard_error(verdict: Verdict, weights: FloatArray) -> float:
     """Of the share of bad rows: which rows, which explanation, and that a share of n rows was drawn."""
     names = list(verdict.probabilities)
     shares = np.array([1.0 - float(verdict.explanations[name].weights.mean()) for name in names])
     chances = np.array([verdict.probabilities[name] for name in names])
-    n = len(verdict.weights)
+    n = len(weights)
     share = float(chances @ shares)
-    which_rows = float((verdict.weights * (1.0 - verdict.weights)).sum()) / n**2
+    which_rows = float((weights * (1.0 - weights)).sum()) / n**2
     which_explanation = float(chances @ (shares - share) ** 2)
     return float(np.sqrt(which_rows + which_explanation + share * (1.0 - share) / n + 1.0 / n**2))
 
@@ -193,13 +207,7 @@ class PreparedTrust(Selector):
     @property
     def record(self) -> dict[str, Any]:
         """Explanations with their probabilities, what is off in the law, and why the model does not fit."""
-        found = self.found
-        return {
-            "explanations": {name: round(chance, 6) for name, chance in found.explanations.items()},
-            "law": list(found.law),
-            "misfit": found.misfit,
-            "beyond_budget": found.beyond_budget,
-        }
+        return self.found.record()
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the one selection; the model must be the one it was prepared for."""
@@ -210,12 +218,13 @@ class PreparedTrust(Selector):
         return repr(self.made_by)
 
 
-def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
+@few_threads_for_small_data
+def trust(model: Model | LargeModel, contamination: float | Literal["estimate"]) -> Trust:
     """Which rows to trust, and what is off in the declared law, without sampling.
 
     Parameters
     ----------
-    model : Model
+    model : Model or LargeModel
         One that says the law of its rows.
     contamination : float or "estimate"
         Upper bound on the share of bad rows, in [0, 0.5); "estimate" where it is not known.
@@ -233,6 +242,10 @@ def trust(model: Model, contamination: float | Literal["estimate"]) -> Trust:
     True
     """
     budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    if isinstance(model, LargeModel):
+        from robula.selectors.trust.streamed_trust import trust_by_passes
+
+        return judge(model.sample, budget) if model.in_memory else trust_by_passes(model, budget).found
     if not isinstance(model, ModelWithLaw):
         raise InputError(
             f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."

@@ -1,0 +1,69 @@
+"""Numbers that stand for "missing": -200, -999, 9999, repeated at an end of their column and apart from all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robula._types import FloatArray, IntArray
+
+#: A column of fewer different values has no tails to stand apart from.
+FEW_VALUES = 20
+# Gaps, in ranges of the middle nine tenths, behind which a repeated value is a code: if it looks like one; if it is the
+# only one below 0; else.
+_CODE_GAPS = (0.25, 1.0, 2.0)
+_FEWEST_CODES, _CODES_A_COLUMN, _TIMES_AS_OFTEN = 3, 4, 5.0
+_LOOKS_LIKE_A_CODE = (-1.0, -77.0, -88.0, -100.0, -200.0, -500.0, -777.0, -888.0)
+
+
+def missing_codes(different: FloatArray, counts: IntArray) -> tuple[float, ...]:
+    """Return the codes of a column.
+
+    Parameters
+    ----------
+    different : ndarray, shape (u,)
+        The column's different values, in order.
+    counts : ndarray of int, shape (u,)
+        How often each is there.
+    """
+    found: list[float] = []
+    first, last = 0, len(different)
+    gaps = _CODE_GAPS if len(different) > FEW_VALUES else (1.0, np.inf, np.inf)
+    total = counts.sum()
+    while last - first > 2 and len(found) < _CODES_A_COLUMN:
+        for end, neighbour, rest in (
+            (first, first + 1, slice(first + 1, last)),
+            (last - 1, last - 2, slice(first, last - 1)),
+        ):
+            value, count = float(different[end]), int(counts[end])
+            cumulative = np.cumsum(counts[rest]) / counts[rest].sum()
+            inside = different[rest]
+            middle = inside[np.searchsorted(cumulative, 0.95)] - inside[np.searchsorted(cumulative, 0.05)]
+            looks = _looks_like_a_code(value)
+            needed = gaps[0] if looks else gaps[1] if value < 0 <= inside[0] else gaps[2]
+            if (
+                value != 0.0
+                and count >= (2 if looks else _FEWEST_CODES)
+                and count < 0.5 * total
+                and middle > 0
+                and abs(value - different[neighbour]) >= needed * middle
+            ):
+                found.append(value)
+                first, last = rest.start, rest.stop
+                break
+        else:
+            break
+    if len(different) > FEW_VALUES:
+        # Also inside the column's range, where hardly another value is there as often.
+        often = max(_FEWEST_CODES, _TIMES_AS_OFTEN * float(np.quantile(counts, 0.9)))
+        for value, count in zip(different[first:last].tolist(), counts[first:last].tolist(), strict=True):
+            if count >= often and abs(value) >= 99 and _looks_like_a_code(value):
+                found.append(value)
+    return tuple(found)
+
+
+def _looks_like_a_code(value: float) -> bool:
+    """-200, nines, and the like."""
+    if value in _LOOKS_LIKE_A_CODE:
+        return True
+    digits = f"{abs(value):.10g}"
+    return set(digits) == {"9"} and (value < 0 or len(digits) > 1)

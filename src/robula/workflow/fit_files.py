@@ -1,0 +1,98 @@
+"""Fit a regression to Parquet files of any size, in passes: here, or by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from robula._optional import import_extra
+from robula.exceptions import InputError, RobulaWarning
+from robula.tables.encoding import Encoding
+from robula.tables.row_source import DaskSource, ParquetSource, RowSource, matching_files
+from robula.workflow.fit_table import Options, TableFit, make_estimator, residuals_of
+
+# Worker processes of a cluster of our own.
+_WORKERS = 2
+#: The weights of all rows, in the order of the files, beside the tables of the rows in memory.
+WEIGHTS = "row_weights.npy"
+
+
+def is_pattern(data: Path) -> bool:
+    """Whether a path stands for files, such as data/*.parquet, rather than for one."""
+    return any(sign in str(data) for sign in "*?[")
+
+
+@contextmanager
+def rows_of(
+    pattern: str, target: str, features: Sequence[str] | None, exclude: Sequence[str], dask: bool, scheduler: str | None
+) -> Iterator[RowSource]:
+    """Yield the rows of Parquet files: read here, or by the workers of a cluster, one that runs or one of our own."""
+    local = ParquetSource(pattern, target=target, features=features)
+    names = [name for name in local.names or () if name not in exclude]
+    if not dask:
+        yield ParquetSource(pattern, target=target, features=names)
+        return
+    frames: Any = import_extra("dask.dataframe", "dask", "--dask")
+    distributed: Any = import_extra("distributed", "dask", "--dask")
+    given: Any = scheduler if scheduler is not None else _own_cluster(distributed)
+    with distributed.Client(given):
+        whole = frames.read_parquet(matching_files(pattern), columns=[*names, target], split_row_groups=True)
+        yield DaskSource(whole[names], whole[target])
+    if scheduler is None:
+        given.close()
+
+
+def _own_cluster(distributed: Any) -> Any:
+    return distributed.LocalCluster(n_workers=_WORKERS, threads_per_worker=1, processes=True, dashboard_address=None)
+
+
+def fit_files(rows: RowSource, *, model: str, target: str, options: Options, staging: Path) -> tuple[TableFit, Any]:
+    """Fit a model to rows that are read in passes; the weights of all of them are written to ``staging``.
+
+    Returns
+    -------
+    fit : TableFit
+        Draws of all rows; tables and residuals of the rows that were read into memory.
+    table : DataFrame
+        These rows, under their numbers.
+    """
+    if options.drop_missing or options.checkpoint is not None or options.sampler.get("kernel") is not None:
+        raise InputError("--drop-missing, --checkpoint and --kernel are for a single file.")
+    estimator = make_estimator(model, options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RobulaWarning)
+        estimator.fit(rows, None)
+    posterior = estimator.posterior_
+    with open(staging / WEIGHTS, "wb") as file:
+        np.save(file, posterior.row_weights.astype(np.float32))
+    names = [str(name) for name in estimator.feature_names_in_]
+    fitted = estimator.model_
+    table = pd.DataFrame(fitted.design[:, int(estimator.fit_intercept) :], columns=names, index=estimator.places_ + 1)
+    table[target] = fitted.y
+    notes = [
+        f"{len(posterior.row_weights)} rows were read in {posterior.settings['passes']} passes. Tables and pictures "
+        f"show a random {len(table)} of them; the weights of all are in {WEIGHTS}."
+    ]
+    notes += dict.fromkeys(str(item.message) for item in caught if issubclass(item.category, RobulaWarning))
+    shown = replace(posterior, row_weights=posterior.row_weights[estimator.places_])
+    fit = TableFit(
+        model=model,
+        target=target,
+        encoding=Encoding(names, {}),
+        posterior=shown,
+        used=np.ones(len(table), dtype=bool),
+        plain=None,
+        residuals={f"prediction error of {target}": residuals_of(estimator)},
+        sensitivity=None,
+        facts=estimator.facts(),
+        notes=notes,
+        fitted=fitted,
+    )
+    return fit, table

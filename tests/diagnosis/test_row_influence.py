@@ -1,0 +1,208 @@
+"""Influence: the derivative is right, predictions agree with refits, and masked groups are found."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import robula
+from robula.exceptions import InputError
+from robula.models.posterior_mode import weighted_mode
+from tests.helpers import small_models
+
+N, DIM = 400, 4
+
+
+def simulated(kind: str, seed: int = 0) -> robula.models.Model:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, DIM))
+    eta = X @ [0.6, -0.4, 0.2, 0.0]
+    prior = robula.NormalPrior(0.0, 10.0)
+    if kind == "logistic":
+        return robula.LogisticModel(X, (rng.uniform(size=N) < 1 / (1 + np.exp(-eta))).astype(int), prior=prior)
+    if kind == "poisson":
+        return robula.PoissonModel(X, rng.poisson(np.exp(eta)), prior=prior)
+    scale = "estimate" if kind == "unknown scale" else 1.0
+    return robula.LinearModel(X, eta + rng.standard_normal(N), noise_scale=scale, prior=prior)
+
+
+def sampled(model: robula.models.Model, **options: object) -> robula.Posterior:
+    return robula.sample(model, **{"contamination": 0.0, "seed": 1, "progress": False, **options})
+
+
+@cache
+def fitted(kind: str) -> tuple[robula.models.Model, robula.Posterior]:
+    model = simulated(kind)
+    return model, sampled(model)
+
+
+def refit(model: robula.models.Model, weights: np.ndarray, rows: np.ndarray, start: np.ndarray) -> np.ndarray:
+    left = weights.copy()
+    left[rows] = 0.0
+    return weighted_mode(model, left, start) - weighted_mode(model, weights, start)
+
+
+def test_slopes_are_the_derivative_of_the_exact_posterior_mean():
+    model = simulated("linear")
+    posterior = sampled(model, draws=4000)
+    found = robula.influence(model, posterior)
+    step = 1e-4
+    for row in (0, 17, 200):
+        more = np.ones(N)
+        more[row] += step
+        slope = (model.gaussian_posterior(more).mean - model.gaussian_posterior().mean) / step
+        # Cov of S independent draws: its error is at most about sd(f) sd(log-likelihood) / sqrt(S); five of them.
+        spread = model.log_likelihood(posterior.flat_draws)[:, row].std()
+        tolerance = 5.0 * found.sd * spread / np.sqrt(16_000)
+        assert (np.abs(found.slopes[row] - slope) < tolerance).all()
+        # A negative control: another row's derivative is outside of it.
+        assert (np.abs(found.slopes[(row + 1) % N] - slope) > tolerance).any()
+
+
+def test_leverages_are_those_of_the_design_and_sum_to_the_number_of_parameters():
+    model, posterior = fitted("linear")
+    found = robula.influence(model, posterior)
+    X = model.design
+    exact = np.einsum("ij,jk,ik->i", X, model.gaussian_posterior().covariance, X)
+    assert np.corrcoef(found.leverage, exact)[0, 1] > 0.9
+    assert found.leverage.sum() == pytest.approx(DIM, rel=0.15)
+
+
+@pytest.mark.parametrize("kind", ["linear", "unknown scale", "logistic", "poisson"])
+def test_what_one_row_in_a_hundred_changes_is_predicted_within_a_tenth(kind):
+    model, posterior = fitted(kind)
+    found = robula.influence(model, posterior)
+    weights, rng = posterior.row_weights, np.random.default_rng(2)
+    for place in range(DIM):
+        for sign in (1, -1):
+            rows = np.argsort(sign * found.slopes[:, place])[: N // 100]
+            true = refit(model, weights, rows, posterior.mean)[place]
+            assert found.change(rows)[place] == pytest.approx(true, rel=0.1)
+    for _ in range(3):
+        rows = rng.choice(N, N // 100, replace=False)
+        true = refit(model, weights, rows, posterior.mean)
+        assert np.linalg.norm((found.change(rows) - true) / found.sd) < 0.1 * np.linalg.norm(true / found.sd)
+
+
+def masked(count: int) -> robula.LinearModel:
+    """The second slope is 0; a few rows far out in its column, all alike, pull it to 1 and hide each other."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 2))
+    y = X @ [1.0, 0.0] + rng.standard_normal(300)
+    X[:count, 1] = 40.0 + 0.01 * rng.standard_normal(count)
+    y[:count] = X[:count, 0] + 40.0
+    return robula.LinearModel(X, y, noise_scale=1.0)
+
+
+def test_rows_that_mask_each_other_are_found_as_a_group():
+    model = masked(40)
+    found = robula.influence(model, sampled(model))
+    # One by one they seem harmless: others move the coefficient more.
+    assert len(set(found.most("1", count=40)["row"]) & set(range(40))) < 40
+    hinge = found.hangs_on("1", "interval")
+    assert set(hinge.rows) == set(range(40))
+    assert hinge.confirmed
+    assert hinge.refitted.mean == pytest.approx(0.0, abs=0.2)
+    assert "hangs on 40 rows of 300" in hinge.text
+
+
+@pytest.mark.parametrize("kind", ["linear", "unknown scale", "logistic", "poisson"])
+@pytest.mark.parametrize("conclusion", ["sign", "interval"])
+def test_sets_that_are_named_turn_the_conclusion_in_a_fresh_fit(kind, conclusion):
+    model, posterior = fitted(kind)
+    found = robula.influence(model, posterior)
+    for name in ("2",) if conclusion == "sign" else ("3",):
+        hinge = found.hangs_on(name, conclusion)
+        assert hinge.rows is not None
+        assert hinge.confirmed
+        left = np.setdiff1d(np.arange(N), hinge.rows)
+        fresh = sampled(model.take(left), draws=2000).flat_draws[:, int(name)]
+        mcse = 4.0 * fresh.std() / np.sqrt(2000)
+        if conclusion == "sign":
+            assert np.sign(hinge.before.mean) * fresh.mean() < mcse
+        else:
+            low, high = np.quantile(fresh, [0.025, 0.975])
+            held = hinge.before.low <= 0 <= hinge.before.high
+            nearest = min(abs(low), abs(high))
+            assert (low <= 0 <= high) != held or nearest < 3.0 * mcse
+
+
+def test_no_few_rows_carry_a_strong_effect():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1))
+    model = robula.LinearModel(X, 5.0 * X[:, 0] + rng.standard_normal(200), noise_scale=1.0)
+    hinge = robula.influence(model, sampled(model)).hangs_on()
+    assert hinge.rows is None
+    assert not hinge.confirmed
+    assert "hangs on no few rows" in hinge.text
+
+
+def test_rows_without_weight_have_no_influence():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1))
+    y = 3.0 * X[:, 0] + rng.standard_normal(200)
+    y[:10] = rng.uniform(-60.0, -40.0, size=10)
+    model = robula.LinearModel(X, y, noise_scale=1.0)
+    posterior = sampled(model, contamination=0.1)
+    found = robula.influence(model, posterior)
+    assert posterior.row_weights[:10].max() < 1e-6
+    assert found.strength[:10].max() < 1e-3
+    assert found.hangs_on("0").n_rows <= 200
+
+
+def test_a_prediction_and_parameters_by_name():
+    model, posterior = fitted("poisson")
+    new = np.array([1.0, 2.0, 0.0, -1.0])
+    all_of_them = robula.influence(model, posterior)
+    rows = np.arange(4)
+    one = robula.influence(model, posterior, lambda theta: new @ theta)
+    assert one.names == ("f",)
+    assert one.change(rows)[0] == pytest.approx(new @ all_of_them.change(rows), rel=1e-6)
+    curved = robula.influence(model, posterior, lambda theta: np.exp(new @ theta))
+    left = np.delete(np.arange(N), rows)
+    fresh = np.exp(sampled(model.take(left), draws=5000).flat_draws @ new)
+    change = fresh.mean() - curved.mean[0]
+    assert curved.change(rows)[0] == pytest.approx(change, abs=5.0 * curved.sd[0] / np.sqrt(4000))
+    named = robula.influence(model, posterior, ["3", "1"])
+    assert np.allclose(named.slopes, all_of_them.slopes[:, [3, 1]])
+    assert curved.hangs_on().rows is None  # an exponential is never negative
+
+
+def test_text_table_and_picture():
+    model = masked(1)
+    found = robula.influence(model, sampled(model))
+    assert found.most(count=1)["row"].tolist() == [0]
+    assert "row 0 moves 1 by" in repr(found)
+    assert found.plot().axes
+    assert found.plot("1").axes
+    assert found.hangs_on("1").words([f"id{i}" for i in range(300)]).count("id0") == 1
+
+
+def test_every_model_has_influences():
+    for name, model in small_models().items():
+        found = robula.influence(model, sampled(model, draws=200))
+        assert np.isfinite(found.removal).all(), name
+        assert np.isfinite(found.change([0, 1])).all(), name
+        assert found.hangs_on(found.names[0]).text
+
+
+def test_wrong_input_is_refused():
+    model, other = simulated("linear"), simulated("linear", seed=1)
+    posterior = sampled(model, draws=50)
+    found = robula.influence(model, posterior)
+    with pytest.raises(InputError, match="in this order"):
+        robula.influence(posterior, model)
+    with pytest.raises(InputError, match="drawn from"):
+        robula.influence(other, posterior)
+    with pytest.raises(InputError, match="is not known"):
+        robula.influence(model, posterior, "x7")
+    with pytest.raises(InputError, match="finite"):
+        robula.influence(model, posterior, lambda theta: np.nan)
+    with pytest.raises(InputError, match="places of rows"):
+        found.change([N])
+    with pytest.raises(InputError, match="conclusion"):
+        found.hangs_on("0", "effect")
+    with pytest.raises(InputError, match="name one"):
+        found.hangs_on()

@@ -1,0 +1,222 @@
+"""Odd cells, the list of rows to check, and rows flagged at a share of false alarms."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+
+import robula
+from robula.diagnosis.odd_cells import Why, odd_cells
+from robula.exceptions import InputError
+from robula.sklearn import RobustBayesianRegressor
+
+
+def correlated(rows: int = 500, seed: int = 0) -> np.ndarray:
+    """Three columns that follow a common factor, one that does not, and one of two values."""
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal(rows)
+    return np.column_stack(
+        [
+            (100.0 + 10.0 * (factor + 0.3 * rng.standard_normal(rows))).round(1),
+            (50.0 + 5.0 * (factor + 0.3 * rng.standard_normal(rows))).round(1),
+            np.exp(0.5 * (factor + 0.5 * rng.standard_normal(rows))).round(3),
+            (30.0 + 4.0 * rng.standard_normal(rows)).round(1),
+            rng.integers(0, 2, rows),
+        ]
+    )
+
+
+NAMES = ("a", "b", "skewed", "alone", "binary")
+
+
+def test_few_cells_of_clean_tables_are_called_odd():
+    shares = [
+        np.mean(abs((found := odd_cells(correlated(seed=seed), NAMES)).scores) >= found.limit) for seed in range(20)
+    ]
+    # One cell a table would be 4e-4; long tails of skewed columns are allowed a few more, and no code is seen.
+    assert np.mean(shares) < 2e-3
+    assert not any(odd_cells(correlated(seed=seed), NAMES).codes for seed in range(20))
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "why"),
+    [
+        (3, lambda x: 10 * x, Why.COLUMN),
+        (3, lambda x: x / 10, Why.COLUMN),
+        (2, lambda x: 1000 * x, Why.COLUMN),
+        (0, lambda x: np.where(x > 100, x - 25.0, x + 25.0), Why.ROW),
+        (3, lambda x: 30.0 + 0.001 * np.arange(1, 1 + len(x)), Why.DECIMALS),
+    ],
+)
+def test_errors_are_found_in_their_cell_and_told_why(column, change, why):
+    table = correlated()
+    bad = np.arange(0, 500, 50)
+    table[bad, column] = change(table[bad, column])
+    found = odd_cells(table, NAMES)
+    first = np.argsort(-found.row_scores)[:15]
+    assert np.isin(bad, first).mean() >= 0.9
+    assert (found.oddest[bad] == column).mean() >= 0.9
+    assert (found.why[bad, column] == why).mean() >= 0.8
+    # A negative control: nothing was done to the other rows.
+    assert not np.isin(np.arange(1, 500, 50), first[:10]).any()
+
+
+def test_a_decimal_slip_is_named_as_one():
+    table = correlated()
+    table[7, 3] = 2.9
+    assert odd_cells(table, NAMES).reason(7).endswith("times 10 it would be usual")
+    table[7, 3] = 300.0
+    assert odd_cells(table, NAMES).reason(7).endswith("divided by 10 it would be usual")
+    assert odd_cells(table, NAMES).reason(8) == ""
+
+
+@pytest.mark.parametrize("code", [-200.0, -999.0, 9999.0, 99999.0, -1e6])
+@pytest.mark.parametrize("count", [3, 15, 120])
+def test_codes_are_named_and_do_not_spoil_their_column(code, count):
+    table = correlated()
+    clean = odd_cells(table, NAMES)
+    table[:count, 3] = code
+    found = odd_cells(table, NAMES)
+    assert found.codes == {"alone": (code,)}
+    assert (found.why[:count, 3] == Why.CODE).all()
+    assert "is a code for missing" in found.reason(0)
+    assert np.abs(found.scores[count:, 3] - clean.scores[count:, 3]).max() < 1.0
+
+
+def test_numbers_that_only_look_like_codes_are_left_alone():
+    rng = np.random.default_rng(0)
+    ages = rng.integers(1, 100, 2000).astype(float)  # 99 is an age
+    zeros = np.where(rng.uniform(size=2000) < 0.3, 0.0, rng.lognormal(6.0, 0.5, 2000).round())
+    levels = rng.choice([1.0, 2.0, 3.0, 99.0], 2000)
+    found = odd_cells(np.column_stack([ages, zeros, levels]), ("age", "zeros", "levels"))
+    assert "age" not in found.codes
+    assert "zeros" not in found.codes
+    assert (np.abs(found.scores[zeros == 0, 1]) < found.limit).all()
+    assert found.codes == {"levels": (99.0,)}
+
+
+def test_missing_cells_constant_columns_and_no_columns():
+    table = correlated()
+    table[:20, 0] = np.nan
+    table[:, 3] = 5.0
+    found = odd_cells(table, NAMES)
+    assert np.isfinite(found.scores).all()
+    assert (found.scores[:20, 0] == 0).all()
+    empty = odd_cells(np.zeros((4, 0)), ())
+    assert empty.row_scores.tolist() == [0.0] * 4
+    assert empty.reason(0) == ""
+
+
+def test_units_do_not_matter():
+    table = correlated()
+    table[3, 0] = 10.0
+    scaled = odd_cells(table * np.array([1000.0, 1000.0, 1000.0, 1000.0, 1.0]), NAMES)
+    assert np.abs(scaled.scores).max(axis=0) == pytest.approx(
+        np.abs(odd_cells(table, NAMES).scores).max(axis=0), rel=1e-6
+    )
+
+
+def blood_pressure() -> tuple[pd.DataFrame, np.ndarray]:
+    """The diabetes data with the blood pressure of seven patients divided by ten."""
+    table = load_diabetes(as_frame=True, scaled=False).frame
+    rows = np.random.default_rng(0).choice(len(table), 7, replace=False)
+    table.loc[rows, "bp"] = (table.loc[rows, "bp"] / 10.0).round(2)
+    return table, rows
+
+
+@pytest.fixture(scope="module")
+def slipped() -> tuple[robula.diagnosis.OddRows, np.ndarray, float]:
+    table, rows = blood_pressure()
+    fitted = RobustBayesianRegressor(contamination=0.1, draws=500).fit(table.drop(columns="target"), table["target"])
+    found = robula.influence(fitted.model_, fitted.posterior_)
+    listed = robula.odd_rows(fitted.posterior_, table, response="target", influence=found)
+    original = load_diabetes(as_frame=True, scaled=False).frame
+    right = RobustBayesianRegressor(contamination=0.1, draws=500).fit(
+        original.drop(columns="target").drop(index=rows), original["target"].drop(index=rows)
+    )
+    return listed, rows, float(right.coef_[3])
+
+
+def test_seven_slipped_blood_pressures_are_first_in_the_list(slipped):
+    listed, rows, _ = slipped
+    assert set(listed.order[:7]) == set(rows)
+    frame = listed.to_frame(7)
+    assert frame["why"].str.startswith("bp = ").all()
+    assert (frame["why"].str.contains("times 10 it would be usual")).sum() >= 5
+
+
+def test_what_they_do_to_the_answer_is_told(slipped):
+    listed, rows, right = slipped
+    matter = listed.matter
+    assert set(rows) <= {*listed.kept.tolist(), *np.flatnonzero(listed.weights < 0.5).tolist()}
+    assert matter.name == "bp"
+    assert matter.in_sds > 1.0
+    assert matter.without == pytest.approx(right, abs=0.15)
+    assert "They matter: without them bp would be about" in listed.text
+
+
+def test_distrusted_rows_stand_in_the_same_list():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = X @ [1.0, 2.0] + rng.standard_normal(300)
+    y[:10] += rng.uniform(20.0, 40.0, 10)
+    X[10:13, 1] = -999.0
+    y[10:13] = X[10:13, 0]
+    model = robula.LinearModel(X, y, noise_scale=1.0)
+    posterior = robula.sample(model, contamination=0.2, draws=100, progress=False)
+    listed = robula.odd_rows(posterior, X, response=y)
+    assert set(listed.order[:13]) == set(range(13))
+    assert "-999 is a code for missing in 1: 3 cells" in repr(listed)
+    assert listed.matter is None
+
+
+def test_wrong_input_is_refused():
+    posterior = robula.Posterior(np.zeros((1, 4, 1)), np.ones(5), ("a",))
+    with pytest.raises(InputError, match="5"):
+        robula.odd_rows(posterior, np.zeros((4, 2)))
+    with pytest.raises(InputError, match="not a robula posterior"):
+        robula.odd_rows(None, np.zeros((4, 2)))
+    with pytest.raises(InputError, match="is not known"):
+        robula.odd_rows(posterior, pd.DataFrame({"a": range(5)}), response="b")
+    with pytest.raises(InputError, match="shape"):
+        robula.odd_rows(posterior, pd.DataFrame({"a": range(5)}), response=[1.0])
+    for wrong in (0, 1, "a", None):
+        with pytest.raises(InputError, match="fdr"):
+            robula.flag(posterior, fdr=wrong)
+
+
+def test_flagged_rows_hold_few_good_ones():
+    shares, found = [], []
+    for seed in range(12):
+        problem = robula.simulate.contaminated_regression(
+            "heavy_tails", n_clean=270, dim=3, contamination=0.1, seed=seed
+        )
+        posterior = robula.sample(problem.model, contamination=0.2, draws=50, progress=False)
+        flagged = robula.flag(posterior, fdr=0.1)
+        assert flagged.expected_good <= 0.1
+        assert (posterior.row_weights[flagged.rows] <= 0.1).all()
+        shares.append(1.0 - problem.outlier_mask[flagged.rows].mean() if len(flagged) else 0.0)
+        found.append(problem.outlier_mask[flagged.rows].sum() / problem.outlier_mask.sum())
+    assert np.mean(shares) <= 0.12
+    assert np.mean(found) > 0.3
+
+
+def test_more_is_flagged_where_more_false_alarms_are_allowed():
+    problem = robula.simulate.contaminated_regression("heavy_tails", n_clean=270, dim=3, contamination=0.1, seed=1)
+    posterior = robula.sample(problem.model, contamination=0.2, draws=50, progress=False)
+    few, many = robula.flag(posterior, fdr=0.01), robula.flag(posterior, fdr=0.5)
+    assert set(few.rows) <= set(many.rows)
+    assert "rows are flagged" in many.text
+    clean = dataclasses.replace(posterior, row_weights=np.ones(300))
+    assert robula.flag(clean).text == "No row of 300 is flagged."
+
+
+def test_weights_that_are_no_probabilities_are_refused():
+    problem = robula.simulate.mean_estimation(n_clean=100, dim=2, contamination=0.1, seed=1)
+    posterior = robula.sample(problem.model, contamination=0.1, selector="spectral", draws=50, progress=False)
+    with pytest.raises(InputError, match="no probabilities"):
+        robula.flag(posterior)
