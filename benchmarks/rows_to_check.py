@@ -11,7 +11,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,13 +100,13 @@ def _weights(data: DataSet, X: np.ndarray) -> np.ndarray:
     return robula.trust(estimator._standardized(X, data.y, coordinates), 0.1).weights
 
 
-def odd(quick: bool, with_weights: bool = True) -> pd.DataFrame:
+def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
     """For each problem: the share of bad rows among the first of the list, their share and 3 % of the rows.
 
     Also the good share of the rows that are flagged. Without weights the list is that of odd cells alone.
     """
     lines = []
-    for problem in spoiled(quick):
+    for problem in problems:
         rows = len(problem.bad)
         began = time.perf_counter()
         weights = _weights(problem.data, problem.X) if with_weights else np.ones(rows)
@@ -234,7 +234,7 @@ def main() -> int:
         heading = "Influence: relative error of the predicted change when 1 % of the rows go"
         parts[heading] = f"{how.format('influence')}\n\n{_markdown(influence(quick))}"
     if "odd" in asked:
-        table = odd(quick, with_weights=False)
+        table = odd(spoiled(quick), with_weights=False)
         by_error = table.groupby("error")[["found", "right cell"]].mean().reset_index()
         cases = table.groupby("error")["found"].apply(lambda found: float((found >= 0.9).mean()))
         by_error["problems with 90 % found"] = by_error["error"].map(cases)
@@ -246,7 +246,7 @@ def main() -> int:
             f"least 90 % found, {table['right cell'].mean():.3f} in the right cell.\n\n{_markdown(by_set)}"
         )
     if "flag" in asked:
-        attacks, table = zoo(quick), odd(quick)
+        attacks, table = zoo(quick), odd(spoiled(quick))
         by_attack = attacks.groupby("attack")[["flagged", "found", "good among flagged"]].mean().reset_index()
         both = [attacks["good among flagged"].mean(), table["good among flagged"].mean()]
         parts["Flagged rows at fdr = 0.1: good ones among them"] = (

@@ -7,7 +7,7 @@ What people type is here; the rest is in its room: ``robula.selectors``, ``robul
 from robula import datasets, exceptions, kernels, metrics, models, selectors, simulate, theory
 from robula._version import __version__
 from robula.diagnosis import certificate, contamination_path, diagnose, flag, influence, odd_rows, step_bias
-from robula.integrations import from_jax, from_numpyro, from_pymc
+from robula.integrations import from_jax, from_numpyro, from_pymc, weighted
 from robula.models import (
     GammaModel,
     LargeModel,
@@ -73,4 +73,5 @@ __all__ = [
     "step_bias",
     "theory",
     "trust",
+    "weighted",
 ]

@@ -51,7 +51,7 @@ def test_memory_is_bounded_by_the_chunk():
         lambda theta, row: -0.5 * (row["x"] @ theta) ** 2, rows, log_prior=None, init=np.zeros(200), chunk_size=100
     )
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        compiled = model._weighted_gradient._function.lower(
+        compiled = model._functions.weighted_gradient._function.lower(
             np.zeros((1, 200)), model._chunks, np.ones((1, 400, 100))
         ).compile()
     analysis = compiled.memory_analysis()
@@ -70,7 +70,8 @@ def test_curvature_memory_is_bounded_by_default():
     rows = RNG.standard_normal((20_000, 20))
     model = robula.from_jax(log_likelihood, rows, log_prior=robula.NormalPrior(0.0, 1.0), init=init)
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        lowered = model._hessian._function.lower(model.initial, model._chunks, model._chunked(np.ones((1, 20_000)))[0])
+        rows = model._chunked(np.ones((1, 20_000)))[0]
+        lowered = model._functions.hessian._function.lower(model.initial, model._chunks, rows)
     assert lowered.compile().memory_analysis().temp_size_in_bytes < 500e6
 
 

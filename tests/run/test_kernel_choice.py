@@ -21,7 +21,7 @@ FIXED = {"contamination": 0.0, "selector": "mean", "draws": 5, "burn_in": 3}
         ("linear-unknown-scale", {}, "Preconditioned(kernel=HMC(travel=None))"),
         ("logistic", {}, "Preconditioned(kernel=HMC(travel=None))"),
         ("poisson", {}, "Preconditioned(kernel=HMC(travel=None))"),
-        ("jax", {}, "Preconditioned(kernel=HMC(travel=None))"),
+        ("jax", {}, "NUTS() of NumPyro"),
         ("linear", {"selector": "geometric_median"}, "Preconditioned(kernel=LeimkuhlerMatthews())"),
         ("linear", {"step_size": 0.1}, "Preconditioned(kernel=LeimkuhlerMatthews())"),
     ],

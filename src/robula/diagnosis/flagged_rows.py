@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray, IntArray
 from robula._validation import check_share, show
 from robula.exceptions import InputError
@@ -49,6 +50,7 @@ class Flagged:
         return f"Flagged: {self.text}"
 
 
+@few_threads_for_small_data
 def flag(posterior: Posterior, fdr: float = 0.1) -> Flagged:
     """Flag rows to inspect, with a limited share of good ones expected among them.
 

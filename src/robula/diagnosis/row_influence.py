@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robula._threads import threads_for
+from robula._threads import few_threads_for_small_data, threads_for
 from robula._types import FloatArray, IntArray
 from robula._validation import check_count, check_name, show
 from robula.diagnosis.flipping_rows import Hinge, WithoutRows, smallest_set
@@ -167,6 +167,7 @@ class Influence:
         return figure
 
 
+@few_threads_for_small_data
 def influence(
     model: Model,
     posterior: Posterior,

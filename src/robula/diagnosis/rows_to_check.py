@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import check_count, check_name, show
 from robula.diagnosis.odd_cells import OddCells, Why, odd_cells
@@ -138,6 +139,7 @@ def matter_words(matter: Matter, count: int) -> str:
     )
 
 
+@few_threads_for_small_data
 def odd_rows(
     posterior: Posterior,
     data: Any,

@@ -4,5 +4,6 @@ from robula.integrations.blackjax_kernel import to_blackjax
 from robula.integrations.jax_model import from_jax
 from robula.integrations.numpyro_model import from_numpyro
 from robula.integrations.pymc_model import from_pymc
+from robula.integrations.weighted_models import weighted
 
-__all__ = ["from_jax", "from_numpyro", "from_pymc", "to_blackjax"]
+__all__ = ["from_jax", "from_numpyro", "from_pymc", "to_blackjax", "weighted"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from robula._optional import import_extra
 from robula._types import FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
+from robula.integrations.cdf_law import CdfLaw, RowResponses
+from robula.integrations.jax_prior import JaxPrior, PriorFunctions
 from robula.integrations.jax_support import (
     Float64,
     call_second_derivative,
@@ -22,6 +25,8 @@ from robula.integrations.jax_support import (
     parameter_names,
     x64,
 )
+from robula.integrations.law_of_rows import LawOfRows
+from robula.integrations.nuts_kernel import NUTS, Movement, has_numpyro
 from robula.models.model import Model
 from robula.models.priors import FlatPrior, NormalPrior, Prior
 from robula.tables.arrays import column_names
@@ -39,6 +44,9 @@ def from_jax(
     log_prior: Callable[[Any], Any] | NormalPrior | None = None,
     init: Any,
     chunk_size: int | None = None,
+    cdf: Callable[[Any, Any], Any] | None = None,
+    simulate: Callable[[Any, Any, Any], Any] | None = None,
+    response: str = "y",
 ) -> JaxModel:
     """Make a model of a per-row log-likelihood; gradients come from automatic differentiation.
 
@@ -56,6 +64,14 @@ def from_jax(
         Gives the structure and shapes of the parameters; chains start around it.
     chunk_size : int, optional
         Rows differentiated at a time: memory is bounded by it, whatever the number of rows.
+    cdf : callable, optional
+        ``cdf(parameters, row)``: P(Y <= y) of the row's response, or for a discrete one the pair P(Y < y), P(Y <= y).
+        With it (or ``simulate``) the model knows the law of its rows, which is what the default selector asks for.
+    simulate : callable, optional
+        ``simulate(key, parameters, row)``: a response drawn for the row, with a JAX random key; where there is no cdf,
+        400 of them stand in for it.
+    response : str, optional
+        Which entry of ``data``, then a dict or a DataFrame, is the response.
 
     Returns
     -------
@@ -71,37 +87,13 @@ def from_jax(
     ...     log_likelihood, {"x": x, "y": y}, log_prior=robula.NormalPrior(0.0, 1.0), init={"slope": 0.0}
     ... )
     """
-    return JaxModel(log_likelihood, data, log_prior=log_prior, init=init, chunk_size=chunk_size)
-
-
-class JaxPrior:
-    """A log prior written in JAX, on flattened parameters."""
-
-    proper = True
-
-    def __init__(self, jax: Any, log_prior: Callable[[Any], Any], unravel: Callable[[Any], Any], dim: int) -> None:
-        def density(flat: Any) -> Any:
-            return log_prior(unravel(flat))
-
-        self._dim = dim
-        self._density = Float64(jax, jax.jit(jax.vmap(density)))
-        self._gradient = Float64(jax, jax.jit(jax.vmap(jax.grad(density))))
-        self._hessian = Float64(jax, jax.jit(hessian_of(jax, density)))
-
-    def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density up to a constant, shape (...)."""
-        return self._density(theta.reshape(-1, self._dim)).reshape(theta.shape[:-1])
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient of the log density, shape (..., d)."""
-        return self._gradient(theta.reshape(-1, self._dim)).reshape(theta.shape)
-
-    def precision(self, theta: FloatArray) -> FloatArray:
-        """Negative Hessian of the log density at theta (d,), shape (d, d)."""
-        return -call_second_derivative(self._hessian, "log_prior", theta)
-
-    def check_dim(self, dim: int) -> None:
-        """Accept the dimension it was made for."""
+    options: dict[str, Any] = dict(log_prior=log_prior, init=init, chunk_size=chunk_size)
+    if cdf is None and simulate is None:
+        return JaxModel(log_likelihood, data, **options)
+    for name, function in (("cdf", cdf), ("simulate", simulate)):
+        if function is not None and not callable(function):
+            raise InputError(f"{name}={show(function)} is not a function.")
+    return JaxModelWithLaw(log_likelihood, data, cdf=cdf, simulate=simulate, response=response, **options)
 
 
 class JaxModel(Model):
@@ -136,50 +128,14 @@ class JaxModel(Model):
         self._unravel = unravel
         self._shapes = paths
         self.parameter_names = parameter_names(paths)
-        self.prior = _resolve_prior(jax, log_prior, unravel, self.dim)
+        key = tuple((shape, str(self._init.dtype)) for _, shape in paths)
+        tree = jax.tree_util.tree_structure(init)
+        self._functions = _functions(log_likelihood, _Structure(unravel, (tree, key)), self.dim)
+        self.prior = _resolve_prior(jax, log_prior, _Structure(unravel, (tree, key)), self.dim)
         self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
-        structure = jax.tree_util.tree_structure(data)
-        self._compile(jax, log_likelihood, structure, leaves)
-        self._refuse_broken(log_prior)
-
-    def _compile(self, jax: Any, log_likelihood: Callable[[Any, Any], Any], structure: Any, leaves: list[Any]) -> None:
-        unravel = self._unravel
-
-        def row_log_likelihood(flat: Any, row: Any) -> Any:
-            return log_likelihood(unravel(flat), row)
-
-        def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
-            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
-
-        def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)
-
-        def accumulate(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
-            def total(flat: Any, chunked: Any, weights: Any) -> Any:
-                def add(so_far: Any, chunk: Any) -> Any:
-                    rows, chunk_weights = chunk
-                    return so_far + function(flat, rows, chunk_weights), None
-
-                return jax.lax.scan(add, jax.numpy.zeros(shape), (chunked, weights))[0]
-
-            return total
-
-        def join(values: Any) -> Any:
-            return values.reshape((-1, *values.shape[2:]))
-
-        each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
-        each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
-        gradient = accumulate(jax.grad(weighted_sum), (self.dim,))
-        hessian = accumulate(hessian_of(jax, weighted_sum), (self.dim, self.dim))
         with x64(jax):
-            self._store(jax, structure, leaves)
-            self._log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
-            self._gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
-            # Whether each row's gradient is finite, without keeping the (n, d) matrix.
-            finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
-            self._sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
-            self._weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
-            self._hessian = Float64(jax, jax.jit(hessian))
+            self._store(jax, jax.tree_util.tree_structure(data), leaves)
+        self._refuse_broken(log_prior)
 
     def _store(self, jax: Any, structure: Any, leaves: list[Any]) -> None:
         """Keep the rows in chunks of equal size, the last one filled up."""
@@ -206,8 +162,8 @@ class JaxModel(Model):
     def _refuse_broken(self, log_prior: Any) -> None:
         """Run everything once at ``init``: a user's function must fail before the work, and by name."""
         try:
-            values = self._log_likelihood(self._init, self._chunks)[: self.n_rows]
-            sound = self._sound(self._init, self._chunks)[: self.n_rows]
+            values = self._functions.log_likelihood(self._init, self._chunks)[: self.n_rows]
+            sound = self._functions.sound(self._init, self._chunks)[: self.n_rows]
         except Exception as error:
             raise InputError(
                 f"log_likelihood failed on the first try ({type(error).__name__}: {error}). It is called as "
@@ -258,11 +214,11 @@ class JaxModel(Model):
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
-        return self._each(self._log_likelihood, theta, (self.n_rows,))
+        return self._each(self._functions.log_likelihood, theta, (self.n_rows,))
 
     def gradients(self, theta: FloatArray) -> FloatArray:
         """Gradient of each row's log-likelihood, shape (..., n, d)."""
-        return self._each(self._gradients, theta, (self.n_rows, self.dim))
+        return self._each(self._functions.gradients, theta, (self.n_rows, self.dim))
 
     def weighted_gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Weighted sum of the rows' gradients, one reverse pass, shape (..., d)."""
@@ -270,12 +226,12 @@ class JaxModel(Model):
         batch = np.broadcast_shapes(theta.shape[:-1], weights.shape[:-1])
         thetas = np.broadcast_to(theta, (*batch, self.dim)).reshape(-1, self.dim)
         rows = np.broadcast_to(weights, (*batch, self.n_rows)).reshape(-1, self.n_rows)
-        return self._weighted_gradient(thetas, self._chunks, self._chunked(rows)).reshape((*batch, self.dim))
+        return self._functions.weighted_gradient(thetas, self._chunks, self._chunked(rows)).reshape((*batch, self.dim))
 
     def curvature(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Negative Hessian of the weighted log-likelihood at one theta (d,), shape (d, d)."""
         theta, chunked = self.check_theta(theta), self._chunked(weights[None])[0]
-        hessian = call_second_derivative(self._hessian, "log_likelihood", theta, self._chunks, chunked)
+        hessian = call_second_derivative(self._functions.hessian, "log_likelihood", theta, self._chunks, chunked)
         return -0.5 * (hessian + hessian.T)
 
     def _each(self, function: Float64, theta: FloatArray, shape: tuple[int, ...]) -> FloatArray:
@@ -283,12 +239,204 @@ class JaxModel(Model):
         results = [function(flat, self._chunks)[: self.n_rows] for flat in theta.reshape(-1, self.dim)]
         return np.stack(results).reshape(theta.shape[:-1] + shape)
 
+    def own_kernel(self, counts: FloatArray, burn_in: int) -> NUTS | None:
+        """NumPyro's NUTS on the posterior in which row i counts ``counts[i]`` times; None without it or burn-in."""
+        if not (has_numpyro() and self.dense_curvature and burn_in):
+            return None
+        function, arguments = self._prior_in_jax()
+        weights = self._chunked(counts[None])[0]
+        return NUTS(_movement(self._functions, function), (self._chunks, weights, *arguments), burn_in)
+
+    def _prior_in_jax(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The log prior as a function ``(flat, *arguments)`` that JAX can trace, and the arguments."""
+        if isinstance(self.prior, JaxPrior):
+            return self.prior.function, ()
+        if isinstance(self.prior, NormalPrior):
+            origin = np.zeros(self.dim)
+            return _normal_prior, (origin + self.prior.mean, self.prior.precision(origin))
+        return _no_prior, ()
+
+    def log_density(self, weights: FloatArray) -> Callable[[Any], Any]:
+        """The log posterior of weighted rows (n,) as a function of the parameters' tree that JAX can trace."""
+        import_extra("jax", "jax", "from_jax")
+        from jax.flatten_util import ravel_pytree
+
+        function, arguments = self._prior_in_jax()
+        chunked = self._chunked(np.asarray(weights, dtype=np.float64)[None])[0]
+
+        def density(parameters: Any) -> Any:
+            flat, _ = ravel_pytree(parameters)
+            return self._functions.weighted_sum(flat, self._chunks, chunked) + function(flat, *arguments)
+
+        return density
+
     def _chunked(self, weights: FloatArray) -> FloatArray:
         padded = np.pad(weights, ((0, 0), (0, self._padding)))
         return padded.reshape(len(weights), -1, self.chunk_size)
 
 
-def _resolve_prior(jax: Any, log_prior: Any, unravel: Callable[[Any], Any], dim: int) -> Prior:
+class JaxModelWithLaw(JaxModel, LawOfRows):
+    """A model made by :func:`from_jax` with ``cdf`` or ``simulate``; see there."""
+
+    def __init__(
+        self,
+        log_likelihood: Callable[[Any, Any], Any],
+        data: Any,
+        *,
+        cdf: Callable[[Any, Any], Any] | None,
+        simulate: Callable[[Any, Any, Any], Any] | None,
+        response: str,
+        **options: Any,
+    ) -> None:
+        super().__init__(log_likelihood, data, **options)
+        if not (isinstance(self._chunks, dict) and response in self._chunks and self._chunks[response].ndim == 2):
+            raise InputError(
+                f"cdf and simulate need to know the response: pass data as a dict or DataFrame with one number a row "
+                f"under {response!r}, or name another entry with response=."
+            )
+        self._response = response
+        rows = RowResponses(self._unravel, response, cdf, simulate)
+        law = CdfLaw(rows) if cdf is not None else rows.empirical(self._functions.gradients)
+        self._set_laws([law], rows.simulation)
+
+    @property
+    def _point(self) -> tuple[Any, ...]:
+        return self._chunks, {self._response: self._flat_leaf(self._response)}
+
+    def _flat_leaf(self, name: str) -> np.ndarray:
+        leaf = np.asarray(self._chunks[name])
+        return leaf.reshape((-1, *leaf.shape[2:]))[: self.n_rows]
+
+    @property
+    def observed_data(self) -> dict[str, np.ndarray]:
+        """The responses by name."""
+        return {self._response: self._flat_leaf(self._response)}
+
+    @property
+    def _recorded(self) -> Sequence[Any]:
+        leaves = [self._flat_leaf(name) for name in self._chunks if np.ndim(self._chunks[name]) >= 2]
+        return [leaf for leaf in leaves if leaf.dtype.kind == "f"]
+
+    def _taken(self, values: FloatArray) -> FloatArray:
+        return values[: self.n_rows]
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the model of these rows only, with the functions compiled already."""
+        part = super().take(rows)
+        part._forget()
+        return part
+
+    def _with_observed(self, observed: Mapping[str, FloatArray]) -> Self:
+        jax = import_extra("jax", "jax", "from_jax")
+        other = copy(self)
+        leaf = self._chunks[self._response]
+        values = np.asarray(observed[self._response], dtype=leaf.dtype)
+        padded = np.concatenate([values, np.repeat(values[-1:], self._padding)]) if self._padding else values
+        with x64(jax):
+            other._chunks = {**self._chunks, self._response: jax.numpy.asarray(padded.reshape(leaf.shape))}
+        return other
+
+
+class _Structure:
+    """How flat parameters become the user's tree; equal for equal trees and shapes, so that compiled code is found."""
+
+    def __init__(self, unravel: Callable[[Any], Any], key: Any) -> None:
+        self.unravel, self.key = unravel, key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structure) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(16)
+def _kept_functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
+    return _Functions(log_likelihood, structure.unravel, dim)
+
+
+def _functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
+    """Compile, or find what was compiled for the same function: data are arguments."""
+    try:
+        return _kept_functions(log_likelihood, structure, dim)
+    except TypeError:  # a callable that cannot be a key
+        return _Functions(log_likelihood, structure.unravel, dim)
+
+
+@lru_cache(16)
+def _kept_prior(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
+    jax = import_extra("jax", "jax", "from_jax")
+    return PriorFunctions(jax, lambda flat: log_prior(structure.unravel(flat)))
+
+
+def _prior_functions(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
+    try:
+        return _kept_prior(log_prior, structure)
+    except TypeError:
+        return _kept_prior.__wrapped__(log_prior, structure)
+
+
+class _Functions:
+    """What is compiled of a per-row log-likelihood; rows come in chunks (c, b, ...) and weights alike (c, b)."""
+
+    def __init__(self, log_likelihood: Callable[[Any, Any], Any], unravel: Callable[[Any], Any], dim: int) -> None:
+        jax = import_extra("jax", "jax", "from_jax")
+
+        def row_log_likelihood(flat: Any, row: Any) -> Any:
+            return log_likelihood(unravel(flat), row)
+
+        def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
+            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
+
+        def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)
+
+        def accumulate(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
+            def total(flat: Any, chunked: Any, weights: Any) -> Any:
+                def add(so_far: Any, chunk: Any) -> Any:
+                    rows, chunk_weights = chunk
+                    return so_far + function(flat, rows, chunk_weights), None
+
+                return jax.lax.scan(add, jax.numpy.zeros(shape), (chunked, weights))[0]
+
+            return total
+
+        def join(values: Any) -> Any:
+            return values.reshape((-1, *values.shape[2:]))
+
+        each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
+        each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
+        gradient = accumulate(jax.grad(weighted_sum), (dim,))
+        hessian = accumulate(hessian_of(jax, weighted_sum), (dim, dim))
+        self.log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
+        self.gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
+        # Whether each row's gradient is finite, without keeping the (n, d) matrix.
+        finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
+        self.sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
+        self.weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
+        self.hessian = Float64(jax, jax.jit(hessian))
+        self.weighted_sum = accumulate(weighted_sum, ())
+
+
+@lru_cache(16)
+def _movement(functions: _Functions, prior: Callable[..., Any]) -> Movement:
+    """NUTS on the weighted log-likelihood and a log prior ``(flat, *its arguments)``."""
+
+    def log_density(flat: Any, chunked: Any, weights: Any, *arguments: Any) -> Any:
+        return functions.weighted_sum(flat, chunked, weights) + prior(flat, *arguments)
+
+    return Movement(import_extra("jax", "jax", "from_jax"), log_density)
+
+
+def _no_prior(flat: Any) -> Any:
+    return 0.0
+
+
+def _normal_prior(flat: Any, mean: Any, precision: Any) -> Any:
+    return -0.5 * (flat - mean) @ precision @ (flat - mean)
+
+
+def _resolve_prior(jax: Any, log_prior: Any, structure: _Structure, dim: int) -> Prior:
     if log_prior is None:
         return FlatPrior()
     if isinstance(log_prior, NormalPrior):
@@ -298,7 +446,7 @@ def _resolve_prior(jax: Any, log_prior: Any, unravel: Callable[[Any], Any], dim:
         raise InputError(
             f"log_prior={show(log_prior)} is not allowed: pass a function, robula.NormalPrior(...) or None."
         )
-    return JaxPrior(jax, log_prior, unravel, dim)
+    return JaxPrior(_prior_functions(log_prior, structure), dim)
 
 
 def _chunk_size(chunk_size: int | None, rows: int, dim: int) -> int:

@@ -48,6 +48,21 @@ def hessian_of(jax: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     return hessian
 
 
+def jacobian_of(jax: Any, function: Callable[..., Any], point: tuple[Any, ...]) -> Callable[..., Any]:
+    """Jacobian in the first argument, in forward mode: d passes; in reverse mode where there is no forward one.
+
+    A custom derivative may have a reverse rule only, such as an ODE solver's; ``point`` are arguments to try it with.
+    """
+    forward: Callable[..., Any] = jax.jacfwd(function)
+    try:
+        with x64(jax):
+            jax.eval_shape(forward, *point)
+    except TypeError:
+        reverse: Callable[..., Any] = jax.jacrev(function)
+        return reverse
+    return forward
+
+
 def call_second_derivative(function: Float64, name: str, *arguments: Any) -> FloatArray:
     """Call a second derivative; say whose function it is if it has none."""
     try:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import functools
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from robula._optional import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.jax_rows import RowsModel, Values, row_local_reason
-from robula.integrations.jax_support import x64
+from robula.integrations.jax_rows import (
+    RowFunctions,
+    RowsModel,
+    RowsModelWithLaw,
+    Values,
+    refuse_missing,
+    row_local_reason,
+)
+from robula.integrations.jax_support import Float64, x64
+from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
+from robula.integrations.site_laws import SIMULATIONS, Described, EmpiricalLaw, FamilyLaw, SiteLaw, rows_first
 
 
 def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsModel:
@@ -49,67 +62,296 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
     import_extra("numpyro", "numpyro", "from_numpyro")
     jax = import_extra("jax", "numpyro", "from_numpyro")
     from numpyro import handlers
-    from numpyro.infer import init_to_median
-    from numpyro.infer.util import constrain_fn, initialize_model, potential_energy
 
     if not callable(model):
         raise InputError(f"model={show(model)} is not a NumPyro model: pass the function, then its arguments.")
-    key = jax.random.PRNGKey(0)
     with x64(jax):
         try:
-            trace = handlers.trace(handlers.seed(model, key)).get_trace(*args, **kwargs)
+            trace = handlers.trace(handlers.seed(model, jax.random.PRNGKey(0))).get_trace(*args, **kwargs)
         except Exception as error:
             raise InputError(
                 f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); pass its arguments "
                 "after it: from_numpyro(model, *args, **kwargs)."
             ) from error
         rows = _row_sites(trace)
-        _refuse_unsupported(trace, rows)
-        info = initialize_model(
-            key,
-            model,
-            init_strategy=init_to_median(num_samples=15),
-            model_args=args,
-            model_kwargs=kwargs,
-            dynamic_args=False,
+    _refuse_unsupported(trace, rows)
+    observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}
+    refuse_missing("NumPyro", observed, _counted(trace, rows))
+    made = _compiled(jax, model, args, kwargs, trace, rows, observed)
+    options = dict(data=made.data, observed=observed, init=made.init, source=model, dims=_dims(trace), coords={})
+    options["reweigh"] = functools.partial(_reweighed, jax, model, rows)
+    if made.laws is None:
+        return RowsModel(made.functions, **options)
+    return RowsModelWithLaw(made.functions, made.laws, made.simulation, **options)
+
+
+def _reweighed(jax: Any, model: Callable[..., Any], rows: _RowSites, weights: Any) -> Callable[..., Any]:
+    """Return the NumPyro model with rows that count so often (n,); priors and factors stay as they are."""
+    from numpyro.primitives import Messenger
+
+    class Weigh(Messenger):  # type: ignore[misc]
+        def process_message(self, msg: dict[str, Any]) -> None:
+            if msg["type"] != "sample" or msg["name"] not in rows.frames:
+                return
+            frame = rows.frames[msg["name"]]
+            counts = jax.numpy.asarray(weights).reshape(-1, *[1] * (0 if frame is None else -frame.dim - 1))
+            msg["scale"] = counts if msg["scale"] is None else msg["scale"] * counts
+
+    @functools.wraps(model)
+    def weighted_model(*args: Any, **kwargs: Any) -> Any:
+        with Weigh():
+            return model(*args, **kwargs)
+
+    return weighted_model
+
+
+class _Made(NamedTuple):
+    """A model's compiled functions and laws, the arrays that they are called with, and where to start."""
+
+    functions: RowFunctions
+    laws: list[SiteLaw] | None
+    simulation: Callable[..., Any]
+    data: Any
+    init: dict[str, Any]
+
+
+# Compiled functions of the last models, by model and by shapes of their data.
+_KNOWN: OrderedDict[Any, tuple[Any, ...]] = OrderedDict()
+_KEPT = 16
+
+
+def _compiled(
+    jax: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any, rows: _RowSites, observed: Any
+) -> _Made:
+    """Compile, or find what was compiled for the same model and data of the same shapes.
+
+    Arrays among the arguments are arguments of the compiled functions, unless the model does with them what JAX cannot
+    trace (a plate as long as the largest group number); then they are constants, and nothing is found again.
+    """
+    leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+    moving = [index for index, leaf in enumerate(leaves) if getattr(leaf, "ndim", 0) and leaf.dtype.kind in "biuf"]
+    data = [np.asarray(leaves[index]) for index in moving]
+    fixed = {index: leaf for index, leaf in enumerate(leaves) if index not in moving}
+    shapes = tuple((leaf.shape, str(leaf.dtype)) for leaf in [*data, *observed.values()])
+    key: Any = (model, structure, tuple(fixed.items()), shapes, tuple(rows.axes.items()))
+    try:
+        hash(key)
+    except TypeError:  # an argument that is neither an array nor a plain value
+        key = None
+    start = _initial_point(jax, model, args, kwargs, trace, rows)
+    if key in _KNOWN:
+        _KNOWN.move_to_end(key)
+        functions, laws, simulation, moved = _KNOWN[key]
+    else:
+        moved = _moved_names(jax, model, args, kwargs, start)
+
+        def arguments(data: Any) -> Any:
+            filled = [*leaves] if not data else [None] * len(leaves)
+            for index, leaf in [*fixed.items(), *zip(moving, data, strict=False)]:
+                filled[index] = leaf
+            return jax.tree_util.tree_unflatten(structure, filled)
+
+        build = _Builder(jax, model, arguments, rows, trace, moved)
+        try:
+            functions = build.functions(start, data, observed)
+        except Exception:
+            data, key = [], None
+            functions = build.functions(start, data, observed)
+        laws, simulation = build.laws(functions, (np.zeros(functions.dim), data, observed))
+        if key is not None:
+            _KNOWN[key] = (functions, laws, simulation, moved)
+            while len(_KNOWN) > _KEPT:
+                _KNOWN.popitem(last=False)
+    return _Made(functions, laws, simulation, data, {moved[name]: value for name, value in start.items()})
+
+
+def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, rows: _RowSites) -> dict[str, Any]:
+    """Unconstrained values of the latent sites, the medians of their priors where those have a density."""
+    from numpyro.infer import init_to_median
+    from numpyro.infer.util import initialize_model
+
+    with x64(jax):
+        try:
+            info = initialize_model(
+                jax.random.PRNGKey(0),
+                model,
+                init_strategy=init_to_median(num_samples=15),
+                model_args=args,
+                model_kwargs=kwargs,
+                dynamic_args=False,
+            )
+        except RuntimeError as error:
+            values = sum(_per_row(jax, trace[name], frame) for name, frame in rows.frames.items())
+            bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
+            where = f"; its log-likelihood is not finite in {len(bad)} row(s), first {bad[:5].tolist()}"
+            raise InputError(
+                f"the NumPyro model has no initial point with a finite density{where if len(bad) else ''}. Check the "
+                "data and the priors' support."
+            ) from error
+    return dict(info.param_info.z)
+
+
+def _moved_names(jax: Any, model: Any, args: Any, kwargs: Any, start: dict[str, Any]) -> dict[str, str]:
+    """Names of the unconstrained parameters: where NumPyro transforms a site, another name than the user's."""
+    from numpyro.infer.util import constrain_fn
+
+    with x64(jax):
+        constrained = constrain_fn(model, args, kwargs, start)
+    return {name: name if _same(start[name], constrained[name]) else f"{name}_unconstrained__" for name in start}
+
+
+class _Builder:
+    """Functions of (parameters, data, observed) made of a NumPyro model."""
+
+    def __init__(self, jax: Any, model: Any, arguments: Any, rows: _RowSites, trace: Any, moved: Any) -> None:
+        self._jax, self._model, self._arguments, self._rows = jax, model, arguments, rows
+        self._original = {ours: name for name, ours in moved.items()}
+        self._names = list(moved)
+        self._deterministic = [
+            name
+            for name, site in trace.items()
+            if site["type"] == "deterministic" and getattr(site["value"], "shape", ())[:1] != (rows.count,)
+        ]
+
+    def _sites(self, parameters: Values) -> dict[str, Any]:
+        return {self._original[ours]: value for ours, value in parameters.items()}
+
+    def _observed_sites(self, parameters: Values, data: Any) -> dict[str, Any]:
+        from numpyro import handlers
+        from numpyro.infer.util import constrain_fn
+
+        args, kwargs = self._arguments(data)
+        constrained = constrain_fn(self._model, args, kwargs, self._sites(parameters))
+        replayed = handlers.substitute(handlers.seed(self._model, self._jax.random.PRNGKey(0)), data=constrained)
+        return dict(handlers.trace(replayed).get_trace(*args, **kwargs))
+
+    def _value(self, name: str, observed: Any) -> Any:
+        return self._jax.numpy.moveaxis(observed[name], 0, self._rows.axes[name])
+
+    def functions(self, start: dict[str, Any], data: Any, observed: Any) -> RowFunctions:
+        from numpyro import handlers
+        from numpyro.infer.util import constrain_fn, potential_energy
+
+        moved = {name: ours for ours, name in self._original.items()}
+        prior_model = handlers.block(self._model, hide=list(self._rows.frames))
+
+        def log_likelihoods(parameters: Values, data: Any, observed: Any) -> Any:
+            sites = self._observed_sites(parameters, data)
+            return sum(
+                _per_row(self._jax, {**sites[name], "value": self._value(name, observed)}, frame)
+                for name, frame in self._rows.frames.items()
+            )
+
+        def log_prior(parameters: Values, data: Any) -> Any:
+            args, kwargs = self._arguments(data)
+            return -potential_energy(prior_model, args, kwargs, self._sites(parameters))
+
+        def constrain(parameters: Values, data: Any) -> Values:
+            args, kwargs = self._arguments(data)
+            values = constrain_fn(self._model, args, kwargs, self._sites(parameters), return_deterministic=True)
+            return {name: values[name] for name in [*self._names, *self._deterministic]}
+
+        return RowFunctions(
+            self._jax,
+            "NumPyro",
+            log_likelihoods=log_likelihoods,
+            log_prior=log_prior,
+            constrain=constrain,
+            init={moved[name]: value for name, value in start.items()},
+            point=(data, observed),
         )
-        init = info.param_info.z
-        start = constrain_fn(model, args, kwargs, init)
-    # A parameter that NumPyro transforms is known to the sampler under another name than the user's.
-    moved = {name: name if _same(init[name], start[name]) else f"{name}_unconstrained__" for name in init}
-    original = {ours: name for name, ours in moved.items()}
-    deterministic = [
-        name
-        for name, site in trace.items()
-        if site["type"] == "deterministic" and getattr(site["value"], "shape", ())[:1] != (rows.count,)
-    ]
-    prior_model = handlers.block(model, hide=list(rows.frames))
 
-    def sites(parameters: Values) -> dict[str, Any]:
-        return {original[ours]: value for ours, value in parameters.items()}
+    def laws(self, functions: RowFunctions, point: tuple[Any, ...]) -> tuple[list[SiteLaw] | None, Callable[..., Any]]:
+        """The law at each observed site, or None where one has none; and how to simulate responses."""
+        jax, unravel = self._jax, functions.unravel
 
-    def log_likelihoods(parameters: Values) -> Any:
-        constrained = constrain_fn(model, args, kwargs, sites(parameters))
-        replayed = handlers.substitute(handlers.seed(model, key), data=constrained)
-        observed = handlers.trace(replayed).get_trace(*args, **kwargs)
-        return sum(_per_row(jax, observed[name], frame) for name, frame in rows.frames.items())
+        def drawn(flat: Any, data: Any, observed: Any, seed: Any) -> Any:
+            sites = self._observed_sites(unravel(flat), data)
+            key = jax.random.PRNGKey(seed)
+            return {
+                name: jax.numpy.moveaxis(
+                    jax.numpy.broadcast_to(
+                        _plain(sites[name]["fn"]).sample(jax.random.fold_in(key, place)),
+                        self._value(name, observed).shape,
+                    ),
+                    self._rows.axes[name],
+                    0,
+                )
+                for place, name in enumerate(self._rows.frames)
+            }
 
-    def log_prior(parameters: Values) -> Any:
-        return -potential_energy(prior_model, args, kwargs, sites(parameters))
+        compiled = jax.jit(drawn)
 
-    def constrain(parameters: Values) -> Values:
-        values = constrain_fn(model, args, kwargs, sites(parameters), return_deterministic=True)
-        return {name: values[name] for name in [*init, *deterministic]}
+        def simulation(flat: Any, data: Any, observed: Any, seed: int) -> dict[str, np.ndarray]:
+            with x64(jax):
+                return {name: np.asarray(value) for name, value in compiled(flat, data, observed, seed).items()}
 
-    return RowsModel(
-        jax,
-        "NumPyro",
-        log_likelihoods=log_likelihoods,
-        log_prior=log_prior,
-        constrain=constrain,
-        init={moved[name]: value for name, value in init.items()},
-        observed={name: trace[name]["value"] for name in rows.frames},
-    )
+        found: list[SiteLaw] = []
+        for name in self._rows.frames:
+            law = self._law(name, functions, drawn, point)
+            if law is None:
+                return None, simulation
+            found.append(law)
+        return found, simulation
+
+    def _law(self, name: str, functions: RowFunctions, drawn: Any, point: tuple[Any, ...]) -> SiteLaw | None:
+        jax, unravel, axis = self._jax, functions.unravel, self._rows.axes[name]
+
+        def describe(flat: Any, data: Any, observed: Any) -> Described:
+            site = self._observed_sites(unravel(flat), data)[name]
+            found = describe_distribution(jax, site["fn"], self._value(name, observed))
+            arrays = {key: jax.numpy.moveaxis(array, axis, 0) for key, array in found.arrays.items()}
+            return Described(found.family, rows_first(arrays, found.family))
+
+        try:
+            return FamilyLaw(jax, describe, point)
+        except UnknownFamily as unknown:
+            family = str(unknown)
+
+        def simulated(flat: Any, data: Any, observed: Any) -> Any:
+            return jax.lax.map(lambda seed: drawn(flat, data, observed, seed)[name], jax.numpy.arange(SIMULATIONS))
+
+        def transform(flat: Any, data: Any, observed: Any) -> Any:
+            distribution = self._observed_sites(unravel(flat), data)[name]["fn"]
+            value = self._value(name, observed)
+            upper = distribution.cdf(value)
+            below = distribution.cdf(value - 1) if distribution.support.is_discrete else upper
+            return jax.numpy.stack([below, upper])
+
+        draws, cdf = Float64(jax, jax.jit(simulated)), Float64(jax, jax.jit(transform))
+        with x64(jax):
+            discrete = bool(self._observed_sites(unravel(point[0]), point[1])[name]["fn"].support.is_discrete)
+        own = _works(lambda: cdf(*point)) and point[2][name].ndim == 1
+        if not _works(lambda: draws(*point)):
+            return None
+
+        def slopes(flat: Any, data: Any, observed: Any, responses: Any) -> Any:
+            kind = observed[name].dtype
+            return functions.row_gradients(flat, data, {**observed, name: np.asarray(responses, dtype=kind)})
+
+        def values(observed: Any) -> Any:
+            return np.asarray(observed[name], dtype=np.float64)
+
+        def ends(*inner: Any) -> Any:
+            below, upper = cdf(*inner)
+            return below, upper
+
+        return EmpiricalLaw(values, draws, slopes, ends if own else None, discrete, family)
+
+
+def _works(call: Callable[[], Any]) -> bool:
+    """Whether a distribution can do what only some can."""
+    try:
+        return bool(np.isfinite(call()).all())
+    except Exception:
+        return False
+
+
+def _plain(distribution: Any) -> Any:
+    """The distribution without its mask, which samples like it."""
+    while type(distribution).__name__ == "MaskedDistribution":
+        distribution = distribution.base_dist
+    return distribution
 
 
 class _RowSites:
@@ -119,11 +361,13 @@ class _RowSites:
     ----------
     frames : dict
         For each such site, its row plate, or None where it has no plate.
+    axes : dict
+        For each such site, the axis of its values along which rows run.
     count : int
     """
 
-    def __init__(self, frames: dict[str, Any], count: int) -> None:
-        self.frames, self.count = frames, count
+    def __init__(self, frames: dict[str, Any], axes: dict[str, int], count: int) -> None:
+        self.frames, self.axes, self.count = frames, axes, count
 
 
 def _row_sites(trace: dict[str, Any]) -> _RowSites:
@@ -158,7 +402,36 @@ def _row_sites(trace: dict[str, Any]) -> _RowSites:
     if len(plates) > 1 or len(set(counts.values())) > 1:
         listed = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
         raise InputError(f"the observed sites do not share their rows ({listed}); put them into one numpyro.plate.")
-    return _RowSites(frames, next(iter(counts.values())))
+    axes = {
+        name: 0 if frame is None else len(observed[name]["fn"].batch_shape) + frame.dim
+        for name, frame in frames.items()
+    }
+    return _RowSites(frames, axes, next(iter(counts.values())))
+
+
+def _counted(trace: dict[str, Any], rows: _RowSites) -> dict[str, Any]:
+    """Rows that a mask leaves, by site, where there is one: what it hides may be missing."""
+    found = {}
+    for name in rows.frames:
+        distribution = trace[name]["fn"]
+        if type(distribution).__name__ == "MaskedDistribution":
+            mask = np.asarray(distribution._mask)
+            found[name] = mask if mask.ndim <= 1 else mask.reshape(len(mask), -1).any(axis=1)
+    return found
+
+
+def _dims(trace: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Names of the axes of latent variables: their plates', and NumPyro's own way for the others."""
+    found = {}
+    for name, site in trace.items():
+        if site["type"] != "sample" or site["is_observed"] or not site["cond_indep_stack"]:
+            continue
+        batch, event = site["fn"].batch_shape, site["fn"].event_shape
+        names = [f"{name}_dim_{axis}" for axis in range(len(batch) + len(event))]
+        for frame in site["cond_indep_stack"]:
+            names[len(batch) + frame.dim] = frame.name
+        found[name] = tuple(names)
+    return found
 
 
 def _refuse_unsupported(trace: dict[str, Any], rows: _RowSites) -> None:

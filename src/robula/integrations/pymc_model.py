@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,11 @@ import numpy as np
 from robula._optional import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.jax_rows import RowsModel, Values
+from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values, refuse_missing
+from robula.integrations.jax_support import x64
+from robula.integrations.pymc_laws import describe_variable
+from robula.integrations.row_families import FAMILIES
+from robula.integrations.site_laws import SIMULATIONS, Described, EmpiricalLaw, FamilyLaw, SiteLaw, rows_first
 
 
 def from_pymc(model: Any) -> RowsModel:
@@ -49,57 +55,237 @@ def from_pymc(model: Any) -> RowsModel:
     """
     pymc = import_extra("pymc", "pymc", "from_pymc")
     jax = import_extra("jax", "pymc", "from_pymc")
-    from pymc.sampling.jax import get_jaxified_graph
-
     if not isinstance(model, pymc.Model):
         raise InputError(f"model={show(model)} is not a pymc.Model; pass the object of `with pm.Model() as model:`.")
     _refuse_unsupported(model)
-    inputs = model.value_vars
-    names = [variable.name for variable in inputs]
+    observed = {variable.name: _value(model.rvs_to_values[variable]) for variable in model.observed_RVs}
+    refuse_missing("PyMC", {name: value for name, value in observed.items() if value.ndim}, {})
     initial = model.initial_point()
-    terms = model.logp(vars=model.observed_RVs, sum=False)
-    likelihood = get_jaxified_graph(inputs=inputs, outputs=terms)
-    prior = get_jaxified_graph(inputs=inputs, outputs=[model.logp(vars=[*model.free_RVs, *model.potentials])])
-    shapes = [np.shape(values) for values in likelihood(*(initial[name] for name in names))]
+    init = {variable.name: initial[variable.name] for variable in model.value_vars}
+    graph = _Graph(pymc, model)
+    data = [np.asarray(variable.get_value()) for variable in graph.shared]
+    key = (tuple(init), tuple((array.shape, str(array.dtype)) for array in [*data, *observed.values()]))
+    # Kept with the model: new data in its pm.Data containers do not compile anew, and all goes when it goes.
+    known = vars(model).get(_KNOWN, {})
+    if key not in known:
+        try:
+            known = {key: _compiled(jax, graph, init, (data, observed))}
+        except InputError:
+            raise
+        except Exception:
+            # What PyTensor cannot trace with its data as arguments has them as constants, and is not kept.
+            graph = _Graph(pymc, model, constants=True)
+            data = []
+            known = {key: _compiled(jax, graph, init, (data, observed))}
+        else:
+            vars(model)[_KNOWN] = known
+    functions, laws, simulation = known[key]
+    latent = {variable.name for variable in [*model.free_RVs, *model.deterministics]}
+    dims = {name: tuple(axes) for name, axes in model.named_vars_to_dims.items() if name in latent and all(axes)}
+    used = {axis for axes in dims.values() for axis in axes}
+    coords = {name: _labels(values) for name, values in model.coords.items() if values is not None and name in used}
+    options = dict(data=data, observed=observed, init=init, source=model, dims=dims, coords=coords)
+    options["reweigh"] = functools.partial(_reweighed, pymc, model)
+    if laws is None:
+        return RowsModel(functions, **options)
+    return RowsModelWithLaw(functions, laws, simulation, **options)
+
+
+def _reweighed(pymc: Any, model: Any, weights: np.ndarray) -> Any:
+    """Return a copy of the PyMC model with rows that count so often (n,): a potential adds what they lack or exceed."""
+    from pymc.model.fgraph import clone_model
+
+    copied = clone_model(model)
+    with copied:
+        total = 0.0
+        for variable in copied.observed_RVs:
+            term = pymc.logp(variable, copied.rvs_to_values[variable])
+            total = total + ((weights - 1.0).reshape(-1, *[1] * (term.ndim - 1)) * term).sum()
+        pymc.Potential("row_weights", total)
+    return copied
+
+
+_KNOWN = "_robula_functions"
+
+
+class _Graph:
+    """The graphs of a PyMC model as functions of parameters, data and observed values.
+
+    Attributes
+    ----------
+    shared : list
+        Data containers that the graphs depend on.
+    """
+
+    def __init__(self, pymc: Any, model: Any, constants: bool = False) -> None:
+        from pytensor.compile.sharedvalue import SharedVariable
+
+        try:
+            from pytensor.graph.traversal import ancestors
+        except ImportError:  # before PyTensor 2.35
+            from pytensor.graph.basic import ancestors
+
+        self.pymc, self.model = pymc, model
+        self.names = [variable.name for variable in model.value_vars]
+        values = {variable.name: model.rvs_to_values[variable] for variable in model.observed_RVs}
+        self.terms = model.logp(vars=model.observed_RVs, sum=False)
+        self.prior = model.logp(vars=[*model.free_RVs, *model.potentials])
+        transformed = set(self.names) - {variable.name for variable in model.free_RVs}
+        self.wanted = [variable for variable in model.unobserved_value_vars if variable.name not in transformed]
+        described = {
+            name: describe_variable(variable, values[name])
+            for name, variable in zip(values, model.observed_RVs, strict=True)
+        }
+        self.described = {
+            name: None
+            if found is None
+            else (found[0], dict(zip(found[1], model.replace_rvs_by_values(list(found[1].values())), strict=True)))
+            for name, found in described.items()
+        }
+        above = list(ancestors([*self.terms, self.prior, *self.wanted]))
+        containers = [] if constants else [v for v in above if isinstance(v, SharedVariable) and getattr(v, "ndim", 0)]
+        own = set(values.values())
+        self.shared = [variable for variable in containers if variable not in own]
+        self._inputs = {variable: variable.type() for variable in self.shared}
+        self._observed = {} if constants else {value: value.type() for value in values.values()}
+
+    def function(self, outputs: list[Any]) -> Callable[[Values, Any, Any], list[Any]]:
+        """Return the outputs as a function of (parameters, data, observed) in JAX."""
+        from pymc.sampling.jax import get_jaxified_graph
+        from pytensor.graph.replace import clone_replace
+
+        replaced = clone_replace(outputs, replace={**self._inputs, **self._observed})
+        inputs = [*self.model.value_vars, *self._inputs.values(), *self._observed.values()]
+        made = get_jaxified_graph(inputs=inputs, outputs=replaced)
+        names = self.names
+        # By name: JAX hands dicts over in the order of their keys.
+        seen = [variable.name for variable in self.model.observed_RVs] if self._observed else []
+
+        def called(parameters: Values, data: Any, observed: Any) -> list[Any]:
+            found = made(*(parameters[name] for name in names), *data, *(observed[name] for name in seen))
+            return list(found)
+
+        return called
+
+
+def _compiled(jax: Any, graph: _Graph, init: Values, point: tuple[Any, Any]) -> tuple[Any, Any, Any]:
+    likelihood, prior = graph.function(graph.terms), graph.function([graph.prior])
+    everything = graph.function(graph.wanted)
+    data, observed = point
+    shapes = [np.shape(values) for values in likelihood(init, data, observed)]
     if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
-        listed = ", ".join(f"{rv.name!r} {shape}" for rv, shape in zip(model.observed_RVs, shapes, strict=True))
+        listed = ", ".join(f"{name!r} {shape}" for name, shape in zip(observed, shapes, strict=True))
         raise InputError(
             f"the observed variables have log-likelihoods of shapes {listed}; they must share their rows (first axis)."
         )
     rows = shapes[0][0]
     # The variables in the user's own space, deterministic ones too, but none of those that are as long as the data.
-    transformed = set(names) - {variable.name for variable in model.free_RVs}
-    wanted = [variable for variable in model.unobserved_value_vars if variable.name not in transformed]
-    everything = get_jaxified_graph(inputs=inputs, outputs=wanted)
-    sizes = [np.shape(value) for value in everything(*(initial[name] for name in names))]
-    computed = {variable.name for variable in model.deterministics}
+    computed = {variable.name for variable in graph.model.deterministics}
+    sizes = [np.shape(value) for value in everything(init, data, observed)]
     kept = [
-        index for index, variable in enumerate(wanted) if variable.name not in computed or sizes[index][:1] != (rows,)
+        index
+        for index, variable in enumerate(graph.wanted)
+        if variable.name not in computed or sizes[index][:1] != (rows,)
     ]
 
-    def ordered(parameters: Values) -> list[Any]:
-        return [parameters[name] for name in names]
-
-    def log_likelihoods(parameters: Values) -> Any:
-        values = likelihood(*ordered(parameters))
+    def log_likelihoods(parameters: Values, data: Any, observed: Any) -> Any:
+        values = likelihood(parameters, data, observed)
         return sum(value.reshape(rows, math.prod(value.shape[1:])).sum(axis=1) for value in values)
 
-    def log_prior(parameters: Values) -> Any:
-        return prior(*ordered(parameters))[0]
+    def log_prior(parameters: Values, data: Any) -> Any:
+        return prior(parameters, data, point[1])[0]
 
-    def constrain(parameters: Values) -> Values:
-        values = everything(*ordered(parameters))
-        return {wanted[index].name: values[index] for index in kept}
+    def constrain(parameters: Values, data: Any) -> Values:
+        values = everything(parameters, data, point[1])
+        return {graph.wanted[index].name: values[index] for index in kept}
 
-    return RowsModel(
+    functions = RowFunctions(
         jax,
         "PyMC",
         log_likelihoods=log_likelihoods,
         log_prior=log_prior,
         constrain=constrain,
-        init={name: initial[name] for name in names},
-        observed={variable.name: _value(model.rvs_to_values[variable]) for variable in model.observed_RVs},
+        init=init,
+        point=point,
     )
+    simulation = _simulation(graph, functions)
+    laws: list[SiteLaw] = []
+    for name in observed:
+        law = _law(jax, graph, functions, simulation, name, (np.zeros(functions.dim), *point))
+        if law is None:
+            return functions, None, simulation
+        laws.append(law)
+    return functions, laws, simulation
+
+
+def _law(
+    jax: Any, graph: _Graph, functions: RowFunctions, simulation: Any, name: str, point: tuple[Any, ...]
+) -> SiteLaw | None:
+    found, unravel = graph.described[name], functions.unravel
+    if found is not None:
+        family, symbols = found
+        arrays = graph.function(list(symbols.values()))
+
+        def describe(flat: Any, data: Any, observed: Any) -> Described:
+            values = dict(zip(symbols, arrays(unravel(flat), data, observed), strict=True))
+            jnp, shape = jax.numpy, jax.numpy.shape(values["y"])
+            if family in FAMILIES:
+                values = {key: jnp.broadcast_to(value, shape) for key, value in values.items()}
+            elif family == "labels":
+                values["0"] = jnp.broadcast_to(values["0"], (*shape, values["0"].shape[-1]))
+            else:
+                values["0"] = jnp.broadcast_to(values["0"], shape)
+                values["1"] = jnp.broadcast_to(values["1"], (*shape, shape[-1]))
+            return Described(family, rows_first(values, family))
+
+        return FamilyLaw(jax, describe, point)
+    variable = next(one for one in graph.model.observed_RVs if one.name == name)
+    discrete = variable.dtype.startswith(("int", "uint", "bool"))
+
+    def draws(flat: Any, data: Any, observed: Any) -> Any:
+        return np.stack([simulation(flat, data, observed, seed)[name] for seed in range(SIMULATIONS)]).astype(float)
+
+    def slopes(flat: Any, data: Any, observed: Any, responses: Any) -> Any:
+        kind = observed[name].dtype
+        return functions.row_gradients(flat, data, {**observed, name: np.asarray(responses, dtype=kind)})
+
+    def values(observed: Any) -> Any:
+        return np.asarray(observed[name], dtype=np.float64)
+
+    return EmpiricalLaw(values, draws, slopes, None, discrete, type(variable.owner.op).__name__)
+
+
+def _simulation(graph: _Graph, functions: RowFunctions) -> Callable[..., dict[str, np.ndarray]]:
+    """Responses drawn by PyMC itself, given the free variables; compiled when first asked for."""
+
+    @functools.cache
+    def compiled() -> Any:
+        tools = graph.pymc.pytensorf
+        compiler = getattr(tools, "compile", None) or tools.compile_pymc
+        return compiler(graph.model.free_RVs, graph.model.observed_RVs, on_unused_input="ignore")
+
+    def simulation(flat: Any, data: Any, observed: Any, seed: int) -> dict[str, np.ndarray]:
+        with x64(functions.jax):
+            values = functions.variables(np.asarray(flat)[None], data)
+        function = compiled()
+        for place, rng in enumerate(
+            one for one in function.get_shared() if type(one.type).__name__ == "RandomGeneratorType"
+        ):
+            rng.set_value(np.random.default_rng([seed, place]))
+        free = [
+            np.asarray(values[variable.name][0], dtype=getattr(variable, "dtype", np.float64))
+            for variable in graph.model.free_RVs
+        ]
+        return dict(zip(observed, function(*free), strict=True))
+
+    return simulation
+
+
+def _labels(values: Any) -> list[Any]:
+    """Coordinates as what JSON can hold."""
+    return [
+        value if isinstance(value, bool | int | float | str) else str(value) for value in np.asarray(values).tolist()
+    ]
 
 
 def _value(variable: Any) -> np.ndarray:
@@ -116,7 +302,8 @@ def _refuse_unsupported(model: Any) -> None:
                 f"the PyMC model imputes missing values ({variable.name!r}), a latent variable of its own for a row; "
                 "drop the rows with missing values."
             )
-        if variable.dtype.startswith(("int", "uint", "bool")):
+        # A Cholesky factor with standard deviations (LKJCholeskyCov) is a variable without a number type of its own.
+        if str(getattr(variable, "dtype", "")).startswith(("int", "uint", "bool")):
             raise InputError(
                 f"the variable {variable.name!r} is discrete, and Langevin sampling needs gradients; sum it out of the "
                 "likelihood (pm.Mixture does)."

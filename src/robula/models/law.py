@@ -7,7 +7,7 @@ for any model and without asking for its class.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -38,13 +38,15 @@ class ModelWithLaw(Model):
     noise : "declared", "estimated" or "implied"
         Whether the spread of a row is given by the user, is a parameter, or follows from the mean.
     response_kind : "number", "label" or "vector"
-        A label can be flipped; a number or vector can be anywhere.
+        A label can be wrong; a number or vector can be anywhere.
     response : ndarray, shape (n,), or None
         What the law is of; None where a row is a vector.
     """
 
-    noise: ClassVar[Noise]
-    response_kind: ClassVar[ResponseKind] = "number"
+    noise: Noise
+    response_kind: ResponseKind = "number"
+    #: Where the law comes from, in words; None where the model itself has it.
+    law_source: str | None = None
 
     @property
     @abstractmethod
@@ -70,6 +72,11 @@ class ModelWithLaw(Model):
     def covariates(self) -> FloatArray:
         """What else is known of each row, shape (n, p): where rows are alike; by default the features at the start."""
         return self.features(self.initial)
+
+    @property
+    def cells(self) -> FloatArray | None:
+        """The columns as they were recorded, where a slip of the pen would show, (n, q); None: the covariates are."""
+        return None
 
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal, Self, cast
+from typing import Literal, Self, cast
 
 import numpy as np
 from scipy.special import ndtr
@@ -39,7 +39,7 @@ class LinearModel(GeneralizedLinearModel):
     """
 
     name = "linear"
-    noise: ClassVar[Noise] = "declared"
+    noise: Noise = "declared"
 
     def __new__(cls, *data: ArrayInput, noise_scale: object = None, **options: object) -> Self:
         """Make the kind of linear model that the noise scale asks for; its own ``__init__`` does the rest."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.priors import Prior
 
@@ -91,6 +92,15 @@ class Model(ABC):
         """The common shift of all gradients from 0 to theta, for models whose gradients translate."""
         raise NotImplementedError(f"the gradients of {type(self).__name__} are not translations of each other")
 
+    def posterior_derivatives(self, theta: FloatArray, weights: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Log posterior of weighted rows at theta (d,), its gradient and negative Hessian.
+
+        A model whose functions cost more to call than to compute has them in one go.
+        """
+        value = float(weighted_sum(self.log_likelihood(theta), self.counted(weights)) + self.prior.log_density(theta))
+        slope = self.weighted_gradient(theta, weights) + self.prior.gradient(theta)
+        return value, slope, self.curvature(theta, weights) + self.prior.precision(theta)
+
     def take(self, rows: np.ndarray) -> Model:
         """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""
         raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its rows; write take()")
@@ -103,6 +113,25 @@ class Model(ABC):
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Return draws (chains, draws, d) under the model's own names and shapes; empty where theta is all there is."""
         return {}
+
+    #: ArviZ's names of the axes of :meth:`variables`, and their labels, where the model has them.
+    variable_dims: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    variable_coords: Mapping[str, Sequence[Any]] = MappingProxyType({})
+
+    @property
+    def hyperparameters(self) -> BoolArray:
+        """Parameters (d,) that rows depend on only through others, such as the scale of group effects; none here."""
+        return np.zeros(self.dim, dtype=np.bool_)
+
+    def own_kernel(self, counts: FloatArray, burn_in: int) -> Any:
+        """Return a kernel for the posterior in which row i counts ``counts[i]`` times, better than robula's; or None.
+
+        Parameters
+        ----------
+        burn_in : int
+            Steps in which it may adapt.
+        """
+        return None
 
     @property
     def observed_data(self) -> dict[str, np.ndarray]:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from robula._types import FloatArray
+from robula._types import BoolArray, FloatArray
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
+from robula.models.priors import Prior
 
-_HALVINGS = 12
+_HALVINGS = 40
+# Share of the rise that the slope promises which a step must keep (Armijo); a Newton step up a parabola keeps half.
+_PROMISED = 0.1
 # A squared Newton decrement is the squared distance to the mode in posterior widths. At this one, the step that is
 # still made ends at about 1e-10 widths; and below this share of the log density its changes are rounding.
 _ARRIVED, _ROUNDING = 1e-10, 1e-13
 _LIMITED_MEMORY_STEPS = 200
 _PLAIN_STEPS = 100
+# Of the parameters given their hyperparameters, between two steps of those; their step's length and when they rest.
+_INNER_STEPS = 2
+_LONGEST, _SETTLED, _DIFFERENCE = 1.0, 1e-6, 1e-4
 
 
 def weighted_mode(
@@ -27,7 +35,9 @@ def weighted_mode(
     """Mode of sum_i w_i log p(row i | theta) + log prior, uphill from a start.
 
     Newton's method with step halving. Where the curvature is not positive definite its expected value, the Fisher
-    information, takes its place (Fisher scoring), and for a model without a law the sizes of its eigenvalues.
+    information, takes its place (Fisher scoring), and for a model without a law the sizes of its eigenvalues. In a
+    hierarchical model, where the joint density may have no maximum, hyperparameters are at the mode of their own
+    marginal density (by expectation-maximisation) and the others at theirs given these.
 
     Parameters
     ----------
@@ -61,14 +71,102 @@ def weighted_mode(
         assert isinstance(model, ModelWithLaw)
         return model.information(theta, weights) + model.prior.precision(theta)
 
-    return newton_mode(
-        log_density,
-        gradient,
-        lambda theta: weighted_precision(model, weights, theta),
-        start,
-        steps,
-        expected if isinstance(model, ModelWithLaw) else None,
+    def precision(theta: FloatArray) -> FloatArray:
+        return weighted_precision(model, weights, theta)
+
+    if type(model).posterior_derivatives is not Model.posterior_derivatives:
+        log_density, gradient, precision = _in_one_go(model, np.asarray(weights, dtype=np.float64))
+    apart = model.hyperparameters
+    informed = expected if isinstance(model, ModelWithLaw) else None
+    if not apart.any() or apart.all():
+        return newton_mode(log_density, gradient, precision, start, steps, informed)
+    inner = ~apart
+    block = np.ix_(inner, inner)
+    theta = np.array(start, dtype=np.float64)
+    for _ in range(steps):
+
+        def within(values: FloatArray, held: FloatArray = theta) -> FloatArray:
+            whole = held.copy()
+            whole[inner] = values
+            return whole
+
+        found = newton_mode(
+            lambda values: log_density(within(values)),
+            lambda values: gradient(within(values))[inner],
+            lambda values: precision(within(values))[block],
+            theta[inner],
+            _INNER_STEPS,
+            None if informed is None else lambda values: expected(within(values))[block],
+        )
+        at = within(found)
+        moved = _raised_hyperparameters(model.prior, at, apart, precision(at)[block])
+        settled = float(np.abs(moved - theta).max()) < _SETTLED
+        theta = moved
+        if settled:
+            break
+    return theta
+
+
+def _in_one_go(
+    model: Model, weights: FloatArray
+) -> tuple[Callable[[FloatArray], float], Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]:
+    """Log posterior, gradient and precision as functions that share one evaluation at each theta."""
+
+    @lru_cache(2)
+    def at(theta: bytes) -> tuple[float, FloatArray, FloatArray]:
+        return model.posterior_derivatives(np.frombuffer(theta), weights)
+
+    def evaluated(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        return at(np.ascontiguousarray(theta).tobytes())
+
+    return (
+        lambda theta: evaluated(theta)[0],
+        lambda theta: evaluated(theta)[1],
+        lambda theta: _with_ridge(evaluated(theta)[2]),
     )
+
+
+def _raised_hyperparameters(prior: Prior, theta: FloatArray, apart: BoolArray, precision: FloatArray) -> FloatArray:
+    """One step of expectation-maximisation for the parameters (d,) that rows do not depend on themselves.
+
+    The joint density of group effects and their scale has no maximum (it is infinite where all effects are equal and
+    the scale is 0), but the scale's own marginal density has. The expectation is over the normal approximation of the
+    other parameters, by points that are exact for a quadratic log prior.
+    """
+    inner = np.flatnonzero(~apart)
+    values, vectors = np.linalg.eigh(precision)
+    roots = np.sqrt(np.maximum(np.abs(values), 1e-10 * max(float(np.abs(values).max()), 1e-300)))
+    spread = math.sqrt(len(inner)) * vectors / roots
+    points = np.repeat(theta[None], 2 * len(inner), axis=0)
+    points[:, inner] += np.concatenate([spread.T, -spread.T])
+    outer = np.flatnonzero(apart)
+
+    def moved(shift: FloatArray) -> FloatArray:
+        other = points.copy()
+        other[:, outer] += shift
+        return other
+
+    def slope(shift: FloatArray) -> FloatArray:
+        mean: FloatArray = prior.gradient(moved(shift))[:, outer].mean(axis=0)
+        return mean
+
+    here = np.zeros(len(outer))
+    rise = slope(here)
+    steps = _DIFFERENCE * np.eye(len(outer))
+    curvature = np.stack([(slope(-step) - slope(step)) / (2.0 * _DIFFERENCE) for step in steps])
+    if not (np.isfinite(curvature).all() and np.isfinite(rise).all()):
+        return theta
+    sizes, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
+    direction = axes @ ((axes.T @ rise) / np.maximum(np.abs(sizes), 1e-6))
+    direction = direction * min(1.0, _LONGEST / max(float(np.abs(direction).max()), 1e-300))
+    value = float(prior.log_density(points).mean())
+    for halving in range(_HALVINGS):
+        tried = 0.5**halving * direction
+        if float(prior.log_density(moved(tried)).mean()) >= value:
+            result = theta.copy()
+            result[outer] += tried
+            return result
+    return theta
 
 
 def newton_mode(
@@ -91,8 +189,10 @@ def newton_mode(
             for halving in range(1 if arrived else _HALVINGS):
                 candidate = theta + 0.5**halving * direction
                 risen = log_density(candidate)
+                # A rise that is small beside what the slope promised is the far side of a hill, or another country.
+                least = 0.0 if arrived else _PROMISED * 0.5**halving * gain
                 # Also where the start has no density at all.
-                if risen >= value - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
+                if risen >= value + least - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
                     theta, value = candidate, risen
                     break
             else:
@@ -155,6 +255,10 @@ def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> 
     The ridge is relative to each column: columns in very different units must not be swamped by the largest.
     """
     precision: FloatArray = model.curvature(theta, weights) + model.prior.precision(theta)
+    return _with_ridge(precision)
+
+
+def _with_ridge(precision: FloatArray) -> FloatArray:
     scales = np.diag(precision)
     return precision + np.diag(1e-10 * scales + 1e-24 * float(scales.max()) + 1e-300)
 

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betainc, betaln, expit, gammainc, gammaincc, gammaln, log_expit, ndtri_exp
+from scipy.special import (
+    betainc,
+    betaln,
+    expit,
+    gammainc,
+    gammaincc,
+    gammaln,
+    log_expit,
+    ndtr,
+    ndtri,
+    ndtri_exp,
+)
 
 from robula._types import FloatArray
 
@@ -19,6 +30,16 @@ def normal_scores(log_below: FloatArray, log_above: FloatArray) -> FloatArray:
     """Phi^-1 of a probability given as log P(below) and log P(above), from the smaller of the two."""
     score: FloatArray = np.where(log_below < log_above, ndtri_exp(log_below), -ndtri_exp(log_above))
     return score
+
+
+def middle_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Scores of the middle, in probability, of intervals that are given by their scores; any shape."""
+    flip = lower > 0.0
+    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
+    middle = ndtri(np.clip(0.5 * (ndtr(a) + ndtr(b)), 1e-300, 1.0 - 1e-16))
+    # Far out both probabilities are 0 to rounding; the nearer end then is the score.
+    middle = np.where(ndtr(b) > 1e-290, middle, b)
+    return np.where(lower == upper, upper, np.where(flip, -middle, middle))
 
 
 def log_gamma_cdf(shape: FloatArray, x: FloatArray) -> FloatArray:

@@ -31,7 +31,17 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
         "constant_data": {"row_weights": posterior.row_weights},
     }
     coords: dict[str, Any] = {"row": np.arange(len(posterior.row_weights))}
-    dims = {"row_weights": ["row"]}
+    dims: dict[str, list[str]] = {"row_weights": ["row"]}
+    known = posterior.settings.get("dims") or {}
+    dims |= {
+        name: list(axes)
+        for name, axes in known.items()
+        if name in posterior.variables
+        and posterior.variables[name].ndim == len(axes) + 2
+        and not {"chain", "draw", "row", "parameter"} & set(axes)
+    }
+    used = {axis for axes in dims.values() for axis in axes}
+    coords |= {name: labels for name, labels in (posterior.settings.get("coords") or {}).items() if name in used}
     if not posterior.variables:
         coords["parameter"] = list(posterior.parameter_names)
         dims["theta"] = ["parameter"]

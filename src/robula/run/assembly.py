@@ -96,16 +96,19 @@ def assemble(
         schedule = Schedule(refresh_every, centre.width, burn_in)
         return RobustTarget(model, chosen, share, likelihood_rows, schedule, limit, scaling)
 
-    moving = _kernel(kernel, target(), model.dense_curvature, step_given)
+    moving = _kernel(kernel, target(), model, step_given, burn_in)
     adapted = moving.adapt(centre, looking)
     limit = drift_limit(adapted.smoothness, model.dim) if guard and not centre.bounded else None
     return Assembly(chosen, share, budget, found, centre, moving, adapted, lambda: target(limit, adapted.scaling))
 
 
-def _kernel(kernel: str | Kernel, target: RobustTarget, dense_curvature: bool, step_given: bool) -> Kernel:
+def _kernel(kernel: str | Kernel, target: RobustTarget, model: Model, step_given: bool, burn_in: int) -> Kernel:
     """Return the kernel for this target, or refuse one that needs what the target has not."""
     if kernel == "auto":
-        return resolve_kernel("preconditioned_lm") if step_given else kernel_for(target, dense_curvature)
+        own = model.own_kernel(target.row_counts, burn_in) if target.has_density and not step_given else None
+        if isinstance(own, Kernel):
+            return own
+        return resolve_kernel("preconditioned_lm") if step_given else kernel_for(target, model.dense_curvature)
     asked = resolve_kernel(kernel)
     if asked.needs_density and not target.has_density:
         raise InputError(
@@ -119,6 +122,7 @@ def _require_estimate(found: ContaminationEstimate | None, selector: Selector) -
     if found is None:
         raise InputError(
             f'contamination="estimate" needs a selector that counts bad rows; {selector!r} does not for this model. '
-            'Pass selector="trust" and a model that says the law of its rows, or a number.'
+            'Pass selector="trust" and a model that says the law of its rows (from_jax takes cdf= or simulate=), or a '
+            "number."
         )
     return min(found.share, 0.49)

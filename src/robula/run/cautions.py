@@ -1,6 +1,8 @@
-"""What a run warns of or refuses once the robust centre is known."""
+"""What a run warns of or refuses, before it begins and once the robust centre is known."""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from robula.result.convergence import convergence
 from robula.result.thresholds import FEWEST_DRAWS, GOOD_R_HAT, GUARDED_SHARE, TOO_FEW_DRAWS
 from robula.selectors.selection import Selector
 from robula.target.robust_centre import RobustCentre
+
+# Bytes, where the machine does not tell.
+_USUAL_MEMORY = 2**34
 
 
 def require_data_curvature(centre: RobustCentre) -> None:
@@ -98,3 +103,20 @@ def warn_if_unconverged(draws: FloatArray, names: tuple[str, ...]) -> None:
             "robula.diagnose(posterior).text for the reasons.",
             ConvergenceWarning,
         )
+
+
+def require_memory(numbers: int, steps: int) -> None:
+    """Refuse draws or steps that this machine cannot hold, before any work.
+
+    Draws are held about three times; an eighth of the memory full of steps is a slip of the pen, not a plan.
+    """
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        most = _USUAL_MEMORY
+    for count, factor, words in ((numbers, 3, "chains * draws * parameters"), (steps, 8, "burn_in + draws * thin")):
+        if 8 * factor * count > most:
+            raise InputError(
+                f"{words} = {count:.3g} does not fit in the memory of this machine ({most / 2**30:.1f} GB, "
+                f"{most // (8 * factor):.3g} at most); use fewer draws, or keep fewer of them with thin=."
+            )

@@ -18,11 +18,18 @@ from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
-from robula.run.cautions import require_data_curvature, warn_if_guarded, warn_if_unconverged, warn_if_unstable
+from robula.run.cautions import (
+    require_data_curvature,
+    require_memory,
+    warn_if_guarded,
+    warn_if_unconverged,
+    warn_if_unstable,
+)
 from robula.run.checkpoint import Checkpoints, seconds_of
 from robula.run.collector import Collector, collect, widened
 from robula.run.description import describe
@@ -46,8 +53,6 @@ from robula.target.selection_refresh import RefreshRule
 
 # A stable chain stays within a few widths of the centre or of its start; this far out it is lost.
 _LOST = 1e4
-# Bytes, where the machine does not tell.
-_USUAL_MEMORY = 2**34
 
 
 @few_threads_for_small_data
@@ -89,7 +94,8 @@ def sample(
         object.
     kernel : str or Kernel, optional
         "auto" takes "exact" (independent draws) where the posterior of the weighted rows is normal, "hmc"
-        (Metropolis-adjusted) where the row weights are fixed, and else, or with a ``step_size``, "preconditioned_lm";
+        (Metropolis-adjusted) where the row weights are fixed (NumPyro's NUTS for models from NumPyro, PyMC and JAX, if
+        it is installed), and else, or with a ``step_size``, "preconditioned_lm";
         ``settings["kernel"]`` says which. "ula" is the paper's, "lm" Leimkuhler and Matthews' (no variance bias on
         Gaussians), "preconditioned_lm" the same in coordinates in which the trusted rows' posterior is round; "baoab"
         is kinetic, also "preconditioned_baoab". Or an object.
@@ -186,7 +192,7 @@ def sample(
     given_start = None if start is None else check_start(start, chains, model.dim)
     root = seed_sequence(seed)
     steps = burn_in + draws * thin
-    _require_memory(chains * draws * model.dim, steps)
+    require_memory(chains * draws * model.dim, steps)
     step_sizes = check_step_size(step_size, steps)
     setup = Setup(
         model=identity(model),
@@ -276,6 +282,9 @@ def sample(
             "selector": repr(parts.selector),
             "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
             "rows_found": parts.selector.record,
+            "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+            "dims": {name: list(names) for name, names in model.variable_dims.items()},
+            "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
             "row_doubt": doubt,
             "kernel": repr(parts.kernel),
             "kernel_from": "auto" if kernel == "auto" else "given",
@@ -347,23 +356,6 @@ def rob_ula(
         guard=guard,
         progress=progress,
     )
-
-
-def _require_memory(numbers: int, steps: int) -> None:
-    """Refuse draws or steps that this machine cannot hold, before any work.
-
-    Draws are held about three times; an eighth of the memory full of steps is a slip of the pen, not a plan.
-    """
-    try:
-        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        most = _USUAL_MEMORY
-    for count, factor, words in ((numbers, 3, "chains * draws * parameters"), (steps, 8, "burn_in + draws * thin")):
-        if 8 * factor * count > most:
-            raise InputError(
-                f"{words} = {count:.3g} does not fit in the memory of this machine ({most / 2**30:.1f} GB, "
-                f"{most // (8 * factor):.3g} at most); use fewer draws, or keep fewer of them with thin=."
-            )
 
 
 def _seed_record(root: np.random.SeedSequence) -> Any:

@@ -15,6 +15,7 @@ from scipy.optimize import fmin_l_bfgs_b
 from robula._types import FloatArray
 from robula.exceptions import InputError
 from robula.models.model import Model
+from robula.models.posterior_mode import weighted_mode
 from robula.selectors.selection import Selection, Selector
 from robula.target.frozen_gradient import frozen_mean
 from robula.target.robust_centre import FLAT, RobustCentre, TrustedCurvature
@@ -50,6 +51,11 @@ def robust_centre(
         rows = rows_stood_for(selection, likelihood_rows, contamination)
         if not bounds:
             bounds.append(_largest_bound(TrustedCurvature(model, selection, rows), theta))
+        if model.hyperparameters.any() and not selector.depends_on_theta:
+            # Newton's method would follow the joint density of group effects and their scale to where it is infinite.
+            weights = selection.weights * (rows / float(selection.weights.sum()))
+            theta = weighted_mode(model, weights, theta)
+            break
         moved, theta = _newton(model, selection, rows, theta)
         if not moved:
             break

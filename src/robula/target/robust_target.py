@@ -226,6 +226,12 @@ class RobustTarget:
     def _weights(self) -> FloatArray:
         return self.chosen.selections[0].parts[0].weights
 
+    @property
+    def row_counts(self) -> FloatArray:
+        """How often each row counts (n,) in the log density, where there is one."""
+        counts: FloatArray = self._weights * (self.chosen.rows[0, 0] / self._weights.sum())
+        return counts
+
     @cached_property
     def gaussian(self) -> GaussianLaw | None:
         """The target as a normal distribution, where it is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,9 +57,18 @@ class FeatureSpace:
         )
 
 
-def feature_space(features: FloatArray) -> FeatureSpace:
-    """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map."""
-    return FeatureMap(features)(features)
+def feature_space(features: FloatArray, cells: FloatArray | None = None) -> FeatureSpace:
+    """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map.
+
+    ``cells`` (n, q) are the columns as they were recorded, among which cells may stand apart; None are the features.
+    """
+    space = FeatureMap(features)(features)
+    if cells is None:
+        return space
+    worst = np.zeros(len(cells))
+    for column in cells.T:
+        worst = np.maximum(worst, _Cells(column).away(column))
+    return replace(space, apart=np.clip(worst - constants.APART, 0.0, constants.MOST_FOR_APART))
 
 
 class FeatureMap:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from robula._types import BoolArray, FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_mode
+from robula.models.tail_scores import middle_scores
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
 
@@ -70,7 +70,7 @@ class ScoredRows:
         rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
         self.maturity = min(1.0, (count or self.count) / rows)
-        self.space = feature_space(model.covariates) if space is None else space
+        self.space = feature_space(model.covariates, model.cells) if space is None else space
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
@@ -125,7 +125,7 @@ class ScoredRows:
         interval = lower < upper
         point = upper
         if interval.any():
-            point = np.where(interval, _middle(lower, upper), upper)
+            point = np.where(interval, middle_scores(lower, upper), upper)
         return Scores(point, lower, upper, scale, interval, base)
 
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
@@ -134,14 +134,26 @@ class ScoredRows:
 
     def leverage(self, weights: FloatArray, theta: FloatArray) -> FloatArray:
         """Leverage (n,) of each row in the fit of the rows so weighted."""
-        inverse = np.linalg.inv(np.linalg.cholesky(self._information(weights, theta)))
-        result: FloatArray = ((self.model.features(theta) @ inverse.T) ** 2).sum(axis=1)
+        # Hyperparameters are held: rows do not depend on them, and the joint prior need not be concave in them.
+        inner = ~self.model.hyperparameters
+        features = self.model.features(theta)[:, inner]
+        prior = self.model.prior.precision(theta)[np.ix_(inner, inner)]
+        information: FloatArray = (features.T * weights) @ features + prior
+        result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
         return result
 
-    def _information(self, weights: FloatArray, theta: FloatArray) -> FloatArray:
-        features = self.model.features(theta)
-        matrix: FloatArray = (features.T * weights) @ features + self.model.prior.precision(theta)
-        return matrix + np.diag(_RIDGE * np.diag(matrix) + 1e-300)
+
+def _inverse_root(information: FloatArray) -> FloatArray:
+    """F (d, d) with F F' the inverse; of the eigenvalues' sizes where a prior is not concave."""
+    information = information + np.diag(_RIDGE * np.abs(np.diag(information)) + 1e-300)
+    try:
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(information)).T)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(information)
+    if values[-1] <= 0.0:
+        raise np.linalg.LinAlgError("no information")
+    root: FloatArray = vectors / np.sqrt(np.maximum(np.abs(values), _RIDGE * values[-1]))
+    return root
 
 
 def _limit(y: FloatArray) -> float | None:
@@ -163,13 +175,3 @@ def _limit(y: FloatArray) -> float | None:
     last = int(shared[-1])
     beyond = int(counts[last + 1 : end].sum())
     return float(values[last]) if beyond <= _MOST_BEYOND * counts[last] else None
-
-
-def _middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Score (n,) of the middle of an interval's probability."""
-    flip = lower > 0.0
-    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
-    middle = ndtri(np.clip(0.5 * (ndtr(a) + ndtr(b)), 1e-300, 1.0 - 1e-16))
-    # Far out both probabilities are 0 to rounding; the nearer end then is the score.
-    middle = np.where(ndtr(b) > 1e-290, middle, b)
-    return np.where(flip, -middle, middle)

@@ -52,7 +52,7 @@ class CloudExplanation:
         free: bool = False,
     ) -> None:
         self._model, self._budget, self._bad, self._free = model, budget, bad, free
-        n, d = model.n_rows, model.dim
+        n, d = model.n_rows, model.whitened(model.initial).shape[1]
         self._counted = min(1.0, constants.ROWS_OF_A_DECLARED_LAW / n)
         self._members = members
         self._share, self._group_share = 0.02, 0.0 if members is None else max(float(members.mean()), 1e-3)
@@ -132,7 +132,7 @@ class CloudExplanation:
             self._shape = scatter / (float(self.weights.sum()) + d)
 
     def _weigh_evidence(self) -> None:
-        n, d = self._model.n_rows, self._model.dim
+        n, d = self._model.n_rows, len(self._shape)
         log_rows = math.log1p(self._counted * n)
         self.evidence = self._counted * self.log_likelihood
         if self._free:
@@ -152,7 +152,7 @@ def explain_vectors(model: ModelWithLaw, budget: float) -> dict[str, CloudExplan
     for name, bad in (("nothing is wrong", False), ("gross rows", True)):
         found[name] = _best([CloudExplanation(model, budget, bad=bad, free=free).fit() for free in (False, True)])
     beginnings = _suspects(model, space, budget, found["gross rows"].theta)
-    if beginnings and n > model.dim + 2:
+    if beginnings and n > space.whitened.shape[1] + 2:
         looked = [
             CloudExplanation(model, budget, who, free=free).fit(_LOOK) for who in beginnings for free in (False, True)
         ]
@@ -167,7 +167,7 @@ def _suspects(model: ModelWithLaw, space: FeatureSpace, budget: float, theta: Fl
     middle = rows - np.median(rows, axis=0)
     skew = (middle**2).sum(axis=1) @ np.clip(middle, -6.0, 6.0)
     coordinates = [(middle**2).sum(axis=1), *space.directions.T, middle @ skew]
-    values, axes = np.linalg.eigh(np.cov(np.clip(middle, -6.0, 6.0).T).reshape(model.dim, model.dim))
+    values, axes = np.linalg.eigh(np.cov(np.clip(middle, -6.0, 6.0).T).reshape(rows.shape[1], rows.shape[1]))
     coordinates.append(middle @ axes[:, -1])
     found = []
     for values in coordinates:

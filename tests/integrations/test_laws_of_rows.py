@@ -1,0 +1,332 @@
+"""The law of PPL models' rows: families against SciPy, wrappers against their own simulations, all ways alike.
+
+False alarms: each Kolmogorov-Smirnov test fails a correct law with probability 1e-6; means are compared within five
+Monte Carlo errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import robula
+from robula.integrations.row_families import FAMILIES
+from robula.integrations.site_laws import _family_tails, _label_tails, tail_scores
+from robula.models.law import ModelWithLaw
+
+numpyro = pytest.importorskip("numpyro")
+dist = pytest.importorskip("numpyro.distributions")
+jax = pytest.importorskip("jax")
+
+RNG = np.random.default_rng(3)
+N = 120
+X = RNG.standard_normal((N, 2))
+Y = X @ [1.0, -0.5] + 0.5 * RNG.standard_normal(N)
+Y[:12] += 2.5
+LEVEL = 1e-6
+
+
+def line(X, y, noise=0.5):
+    beta = numpyro.sample("beta", dist.Normal(0.0, 2.0).expand([2]).to_event(1))
+    with numpyro.plate("rows", X.shape[0]):
+        numpyro.sample("y", dist.Normal(X @ beta, noise), obs=y)
+
+
+SCIPY = {
+    "normal": ((0.3, 2.0), stats.norm(0.3, 2.0)),
+    "student_t": ((3.0, 0.3, 2.0), stats.t(3.0, 0.3, 2.0)),
+    "laplace": ((0.3, 2.0), stats.laplace(0.3, 2.0)),
+    "logistic": ((0.3, 2.0), stats.logistic(0.3, 2.0)),
+    "gumbel": ((0.3, 2.0), stats.gumbel_r(0.3, 2.0)),
+    "gamma": ((2.5, 0.5), stats.gamma(2.5, scale=2.0)),
+    "exponential": ((0.5,), stats.expon(scale=2.0)),
+    "weibull": ((2.0, 1.5), stats.weibull_min(1.5, scale=2.0)),
+    "beta": ((2.0, 3.0), stats.beta(2.0, 3.0)),
+    "poisson": ((3.5,), stats.poisson(3.5)),
+    "negative_binomial": ((3.5, 2.0), stats.nbinom(2.0, 2.0 / 5.5)),
+    "binomial": ((9.0, 0.3), stats.binom(9, 0.3)),
+    "beta_binomial": ((9.0, 2.0, 3.0), stats.betabinom(9, 2.0, 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_a_family_has_the_tails_of_scipy_and_its_own_mean(name):
+    parameters, known = SCIPY[name]
+    y = known.ppf(np.array([1e-9, 0.01, 0.3, 0.7, 0.99, 1 - 1e-9]))
+    arrays = [np.full_like(y, value) for value in parameters]
+    np.testing.assert_allclose(FAMILIES[name].log_cdf(y, *arrays), known.logcdf(y), rtol=1e-7, atol=1e-12)
+    with np.errstate(divide="ignore"):
+        expected = known.logsf(y)
+    np.testing.assert_allclose(FAMILIES[name].log_sf(y, *arrays), expected, rtol=1e-5, atol=1e-12)
+    if FAMILIES[name].discrete:
+        assert FAMILIES[name].log_cdf(np.array([-1.0]), *(a[:1] for a in arrays))[0] == -np.inf
+        assert FAMILIES[name].log_sf(np.array([-1.0]), *(a[:1] for a in arrays))[0] == 0.0
+    if FAMILIES[name].location is None:
+        from scipy import special
+
+        assert FAMILIES[name].mean(np, special, *parameters) == pytest.approx(known.mean())
+
+
+def wrapped():
+    """Distributions in NumPyro's wrappers, of 4000 rows."""
+    n = 4000
+    loc = np.linspace(-1.0, 1.0, n)
+    transforms = dist.transforms
+    yield "expanded", dist.Normal(0.0, 2.0).expand([n])
+    yield "lognormal", dist.LogNormal(loc, 0.5)
+    yield "affine", dist.TransformedDistribution(dist.StudentT(4.0), transforms.AffineTransform(loc, 2.0))
+    yield "falling", dist.InverseGamma(3.0 + loc, 2.0)
+    yield "truncated", dist.TruncatedNormal(loc, 1.0, low=-0.5, high=1.5)
+    yield "left-truncated", dist.TruncatedDistribution(dist.Laplace(loc, 1.0), low=0.0)
+    yield "inflated", dist.ZeroInflatedPoisson(0.3, np.exp(loc))
+    yield "counts", dist.NegativeBinomial2(np.exp(loc), 2.0)
+    yield "masked", dist.Gamma(2.0, np.exp(loc)).mask(np.arange(n) % 3 > 0)
+    yield "labels", dist.Bernoulli(logits=loc)
+    yield "classes", dist.OrderedLogistic(loc, np.array([-1.0, 0.5]))
+
+
+@pytest.mark.parametrize(
+    ("name", "distribution"), list(wrapped()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_transforms_of_its_own_draws_are_uniform(name, distribution):
+    from robula.integrations.numpyro_laws import describe_distribution
+
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        plain = distribution.base_dist if name == "masked" else distribution
+        y = plain.sample(jax.random.PRNGKey(1))
+        family, arrays = describe_distribution(jax, distribution, y)
+        values = {key: np.asarray(array, dtype=float) for key, array in arrays.items()}
+    tails = _label_tails(values) if family == "labels" else _family_tails(family, values)
+    lower, upper = np.exp(tails.below), np.exp(tails.up_to)
+    np.testing.assert_allclose(lower, -np.expm1(tails.from_here), atol=1e-6)
+    np.testing.assert_allclose(upper, -np.expm1(tails.above), atol=1e-6)
+    uniform = lower + RNG.uniform(size=len(lower)) * (upper - lower)
+    assert stats.kstest(uniform, "uniform").pvalue > LEVEL
+    if name == "masked":
+        assert (upper - lower)[::3].min() == 1.0
+    # Negative control: the same responses under a law of twice the spread, or of other labels.
+    if family == "normal":
+        wrong = _family_tails(family, {**values, "1": 2.0 * values["1"]})
+        assert stats.kstest(np.exp(wrong.up_to), "uniform").pvalue < LEVEL
+
+
+def test_censored_rows_are_an_interval():
+    from robula.integrations.numpyro_laws import describe_distribution
+
+    y, censored = np.array([0.5, 2.0]), np.array([False, True])
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        law = dist.RightCensoredDistribution(dist.Weibull(np.ones(2), 1.5), censored)
+        found = describe_distribution(jax, law, y)
+        values = {key: np.asarray(array, dtype=float) for key, array in found.arrays.items()}
+    lower, upper = tail_scores(_family_tails(found.family, values))
+    expected = stats.norm.ppf(stats.weibull_min(1.5).cdf(y))
+    np.testing.assert_allclose(lower, expected, rtol=1e-5)
+    np.testing.assert_allclose(upper, [expected[0], np.inf], rtol=1e-5)
+
+
+def jax_line():
+    import jax.numpy as jnp
+
+    def log_likelihood(beta, row):
+        return -0.5 * ((row["y"] - row["x"] @ beta) / 0.5) ** 2 - jnp.log(0.5 * jnp.sqrt(2 * jnp.pi))
+
+    def cdf(beta, row):
+        return jax.scipy.stats.norm.cdf(row["y"], row["x"] @ beta, 0.5)
+
+    prior = robula.NormalPrior(0.0, 4.0)
+    return robula.from_jax(log_likelihood, {"x": X, "y": Y}, log_prior=prior, init=np.zeros(2), cdf=cdf)
+
+
+def pymc_line():
+    pm = pytest.importorskip("pymc")
+    with pm.Model(coords={"column": ["a", "b"]}) as model:
+        x = pm.Data("x", X)
+        beta = pm.Normal("beta", 0.0, 2.0, dims="column")
+        pm.Normal("y", x @ beta, 0.5, observed=Y)
+    return model
+
+
+def bambi_line():
+    bmb = pytest.importorskip("bambi")
+    import pandas as pd
+
+    prior = bmb.Prior("Normal", mu=0.0, sigma=2.0)
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y})
+    model = bmb.Model("y ~ 0 + a + b", table, priors={"a": prior, "b": prior, "sigma": 0.5})
+    model.build()
+    return model.backend.model
+
+
+WAYS = {
+    "numpyro": lambda: robula.from_numpyro(line, X, Y),
+    "pymc": lambda: robula.from_pymc(pymc_line()),
+    "bambi": lambda: robula.from_pymc(bambi_line()),
+    "from_jax": jax_line,
+}
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_the_same_linear_model_has_the_same_weights_and_posterior(way):
+    built_in = robula.LinearModel(X, Y, noise_scale=0.5, prior=robula.NormalPrior(0.0, 4.0))
+    expected = robula.trust(built_in, contamination=0.2)
+    assert expected.share > 0.05  # else nothing is compared
+    model = WAYS[way]()
+    assert isinstance(model, ModelWithLaw)
+    assert (model.noise, model.response_kind) == ("declared", "number")
+    posterior = robula.sample(model, contamination=0.2, draws=400, burn_in=200, chains=2, seed=1, progress=False)
+    np.testing.assert_allclose(posterior.row_weights, expected.weights, atol=1e-6)
+    assert "NUTS" in posterior.settings["kernel"]
+    exact = built_in.gaussian_posterior(expected.weights)
+    widths = np.sqrt(np.diag(exact.covariance))
+    # 800 draws of NUTS are worth at least 200: five Monte Carlo errors.
+    assert (np.abs(posterior.mean - exact.mean) < 5 * widths / np.sqrt(200)).all()
+    assert (np.abs(np.sqrt(np.diag(posterior.covariance)) / widths - 1.0) < 5 / np.sqrt(2 * 200)).all()
+    if way == "pymc":
+        assert list(posterior.summary().index) == ["beta[a]", "beta[b]"]
+        assert list(posterior.to_arviz().posterior["beta"].coords["column"].values) == ["a", "b"]
+        check_weighted_pymc(model, expected.weights)
+    if way == "numpyro":
+        check_weighted_numpyro(model, expected.weights)
+    if way == "from_jax":
+        check_weighted_jax(model, expected.weights)
+
+
+def check_weighted_numpyro(model, weights):
+    """The NumPyro model itself, weighted, has the log density of the weighted posterior."""
+    from numpyro.infer.util import log_density
+
+    reweighed = robula.weighted(model, weights)
+    beta = np.array([0.4, -0.2])
+    value = float(log_density(reweighed, (X, Y), {}, {"beta": beta})[0])
+    assert value == pytest.approx(weights @ model.log_likelihood(beta) + float(model.prior.log_density(beta)), rel=1e-4)
+
+
+def check_weighted_pymc(model, weights):
+    reweighed = robula.weighted(model, weights)
+    beta = np.array([0.4, -0.2])
+    value = float(reweighed.compile_logp()({"beta": beta}))
+    assert value == pytest.approx(weights @ model.log_likelihood(beta) + float(model.prior.log_density(beta)), rel=1e-9)
+
+
+def check_weighted_jax(model, weights):
+    beta = np.array([0.4, -0.2])
+    difference = float(robula.weighted(model, weights)(beta)) - float(robula.weighted(model, weights)(0 * beta))
+    expected = weights @ (model.log_likelihood(beta) - model.log_likelihood(0 * beta)) - 0.5 * (beta @ beta) / 4.0
+    assert difference == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_second_data_set_of_the_same_shape_does_not_compile():
+    one, two = robula.from_numpyro(line, X, Y), robula.from_numpyro(line, X + 1.0, Y - 1.0)
+    assert two._functions is one._functions
+    theta = np.array([0.2, 0.1])
+    assert one.log_likelihood(theta)[0] != two.log_likelihood(theta)[0]
+    assert one._functions.rows._function._cache_size() == 1
+    np.testing.assert_allclose(two.scores(theta)[0], (Y - 1.0 - (X + 1.0) @ theta) / 0.5)
+
+
+def test_a_model_that_cannot_be_traced_has_its_data_as_constants():
+    def grouped(group, y):
+        count = int(np.asarray(group).max()) + 1
+        effect = numpyro.sample("effect", dist.Normal(0.0, 1.0).expand([count]).to_event(1))
+        numpyro.sample("y", dist.Normal(effect[group], 1.0), obs=y)
+
+    model = robula.from_numpyro(grouped, np.arange(N) % 3, Y)
+    assert model.dim == 3
+    np.testing.assert_allclose(model.scores(np.zeros(3))[0], Y)
+
+
+def test_an_estimated_scale_and_a_share_that_is_estimated():
+    """The scale's column of the features is sqrt(2), as in LinearModel, and so are weights and share."""
+    linear = robula.LinearModel(X, Y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 4.0))
+
+    def unknown(X, y):
+        beta = numpyro.sample("beta", dist.Normal(0.0, 2.0).expand([2]).to_event(1))
+        sigma = numpyro.sample("sigma", dist.LogNormal(linear.initial[-1], 2.0))
+        with numpyro.plate("rows", X.shape[0]):
+            numpyro.sample("y", dist.Normal(X @ beta, sigma), obs=y)
+
+    model = robula.from_numpyro(unknown, X, Y)
+    theta = np.array([0.5, 0.2, -0.3])
+    assert model.noise == "estimated"
+    np.testing.assert_allclose(model.features(theta), linear.features(theta), rtol=1e-9)
+    np.testing.assert_allclose(model.information(theta), linear.information(theta), rtol=1e-9, atol=1e-9)
+    ours, theirs = robula.trust(model, "estimate"), robula.trust(linear, "estimate")
+    np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-6)
+    assert ours.share == pytest.approx(theirs.share, abs=1e-6)
+
+
+def test_several_observed_sites_of_the_same_rows_are_one_vector():
+    def two(x, a, b):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", x.shape[0]):
+            numpyro.sample("a", dist.Normal(t * x, 1.0), obs=a)
+            numpyro.sample("b", dist.Poisson(np.ones(N)), obs=b)
+
+    model = robula.from_numpyro(two, X[:, 0], Y, np.ones(N, dtype=int))
+    assert model.response_kind == "vector"
+    whitened = model.whitened(np.array([0.4]))
+    assert whitened.shape == (N, 2)
+    np.testing.assert_allclose(whitened[:, 0], Y - 0.4 * X[:, 0])
+    assert model.features(np.array([0.4])).shape == (N, 2, 1)
+    simulated = model.simulate(np.array([0.4]), np.random.default_rng(0))
+    assert simulated.shape == (N, 2)
+    np.testing.assert_allclose(model.with_response(simulated).whitened(np.array([0.0]))[:, 0], simulated[:, 0])
+
+
+def test_a_distribution_without_a_cdf_is_simulated_and_says_so():
+    def angles(x, y):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", x.shape[0]):
+            numpyro.sample("y", dist.VonMises(t * x, 100.0), obs=y)
+
+    y = np.clip(0.1 * RNG.standard_normal(N), -3, 3)
+    model = robula.from_numpyro(angles, 0.1 * X[:, 0], y)
+    lower, upper = model.pit(np.zeros(1))
+    assert "VonMises" in model.law_source
+    assert (lower <= upper).all()
+    # VonMises(0, 100) is nearly N(0, 0.1^2); 400 draws and the features' own noise.
+    assert np.abs(0.5 * (lower + upper) - stats.norm.cdf(10 * y)).max() < 0.15
+    slope = np.polyfit(x := X[:, 0], model.features(np.zeros(1))[:, 0], 1)[0]
+    assert slope == pytest.approx(1.0, abs=0.15), x[:2]
+
+
+def test_missing_responses_are_named_by_row():
+    y = Y.copy()
+    y[[4, 9]] = np.nan
+    with pytest.raises(robula.exceptions.InputError, match=r"'y' has missing .* 2 row\(s\), first \[4, 9\]"):
+        robula.from_numpyro(line, X, y)
+    pm = pytest.importorskip("pymc")
+    with pm.Model() as model:
+        data = pm.Data("data", y)
+        pm.Normal("y", pm.Normal("t", 0.0, 1.0), 1.0, observed=data)
+    with pytest.raises(robula.exceptions.InputError, match=r"'y' has missing .* first \[4, 9\]"):
+        robula.from_pymc(model)
+
+
+def test_a_random_walk_with_an_innovation_for_every_row_is_refused():
+    import jax.numpy as jnp
+
+    def walk(y):
+        step = numpyro.sample("step", dist.Normal(0.0, 1.0).expand([N]).to_event(1))
+        numpyro.sample("y", dist.Normal(jnp.cumsum(step), 1.0), obs=y)
+
+    with pytest.raises(robula.exceptions.InputError, match="of its own for every row, 'step'"):
+        robula.from_numpyro(walk, Y)
+
+
+def test_a_cholesky_factor_of_pymc_and_a_hierarchical_mode():
+    """LKJCholeskyCov loads, and hyperparameters do not run away to where the joint density is infinite."""
+    pm = pytest.importorskip("pymc")
+    group = np.arange(N) % 6
+    with pm.Model(coords={"group": list("abcdef"), "term": ["one", "two"]}) as model:
+        factor, _, _ = pm.LKJCholeskyCov("factor", n=2, eta=2.0, sd_dist=pm.Exponential.dist(1.0), compute_corr=True)
+        effect = pm.MvNormal("effect", mu=np.zeros(2), chol=factor, dims=("group", "term"))
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", (effect[group] * X).sum(axis=1), sigma, observed=Y)
+    built = robula.from_pymc(model)
+    assert built.hyperparameters.sum() == 3
+    assert built.noise == "estimated"
+    theta = robula.models.posterior_mode.weighted_mode(built, np.ones(N), built.initial)
+    assert np.isfinite(theta).all()
+    assert np.abs(theta).max() < 10.0
