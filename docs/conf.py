@@ -26,7 +26,6 @@ version = release = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
@@ -41,16 +40,17 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]  # formulas are in plain characters: nothing is loaded from elsewhere
 myst_heading_anchors = 3
 # Types in docstrings are words ("float", "Model"), and a word may name a thing in two rooms.
 suppress_warnings = ["ref.python"]
 
 autodoc_typehints = "none"  # the docstrings say types and shapes
 autodoc_member_order = "groupwise"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_param = False  # types are words and shapes, not links
 napoleon_use_ivar = True
 
 bibtex_bibfiles = ["refs.bib"]
