@@ -138,7 +138,7 @@ Parameters are drawn from the prior, {ROWS} rows from the model, and the truth i
 at contamination 0 (Talts et al. 2018). If the sampler is right, each of the ten bins holds a tenth of the {replications} ranks;
 p is the chi-square test's. `auto` draws independently for linear regression (`"exact"`) and by Metropolis-adjusted Hamiltonian steps
 for the others (`"hmc"`); the last parameter of the negative binomial model is the log dispersion. `ula`, Euler's scheme at its default
-step, is the negative control: its draws are too wide.
+step, is the negative control: on columns of such unlike scales it has not arrived after as many steps, and the test must say so.
 
 | kernel | model | parameter | ranks in ten bins | p |
 |---|---|---|---|---|

@@ -1,9 +1,7 @@
-"""``robula fit`` on many files, with a checkpoint, and on a disk that is full."""
+"""``robula fit`` on many files, and with a checkpoint."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +75,7 @@ def test_wrong_use_of_many_files_is_a_sentence(files):
     assert "--target" in invoke("fit", files / "part*.parquet", "--out", files / "o", code=2)
     words = ("fit", files / "part*.parquet", "--target", "y", "--out", files / "o")
     assert "single file" in invoke(*words, "--drop-missing", code=2)
+    assert "single file" in invoke(*words, "--row-weights", "a", code=2)
     assert "no column 'z'" in invoke(*words[:3], "z", "--out", files / "o", code=2)
     assert not (files / "o").exists()
 
@@ -112,33 +111,3 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     assert not checkpoint.exists()
     draws = [robula.load(tmp_path / name / "posterior.npz").draws for name in ("whole", "run")]
     np.testing.assert_array_equal(*draws)
-
-
-LIMITED = """
-import resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from robula.cli.main import app
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
-app(sys.argv[2:])
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs file size limits")
-@pytest.mark.parametrize("limit", [0, 1000, 20_000])
-def test_a_disk_that_fills_up_costs_no_earlier_run(tmp_path, limit):
-    """Every file ends at so many bytes: the write fails in the middle, as on a full disk."""
-    rng = np.random.default_rng(1)
-    pd.DataFrame({"x": rng.standard_normal(60), "y": rng.standard_normal(60)}).to_csv(tmp_path / "d.csv", index=False)
-    words = ["fit", str(tmp_path / "d.csv"), "--target", "y", *QUICK, "--out", str(tmp_path / "run")]
-    invoke(*words)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LIMITED, str(limit), *words, "--seed", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (1, 2)
-    assert "Traceback" not in done.stderr
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.csv", "run"]

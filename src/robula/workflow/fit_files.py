@@ -65,6 +65,8 @@ def fit_files(rows: RowSource, *, model: str, target: str, options: Options, sta
     """
     if options.drop_missing or options.checkpoint is not None or options.sampler.get("kernel") is not None:
         raise InputError("--drop-missing, --checkpoint and --kernel are for a single file.")
+    if options.exposure is not None or options.row_weights is not None:
+        raise InputError("--exposure and --row-weights are for a single file, not for rows in passes.")
     estimator = make_estimator(model, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)

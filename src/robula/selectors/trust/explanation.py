@@ -77,7 +77,7 @@ class Explanation:
         self.rows, self.theta, self.budget = rows, theta, budget
         n = rows.count
         self.weights: FloatArray = np.ones(n)
-        self.leverage = np.zeros(n) if leverage is None else leverage
+        self.leverage = rows.leverage_of_all(theta) if leverage is None else leverage
         self.gross_share, self.gross_scale = (0.02 if gross else NO_SHARE), constants.GROSS_SCALE
         self.populations: list[BadPopulation] = []
         self.members: FloatArray = np.zeros((n, 0))

@@ -71,6 +71,7 @@ class ScoredRows:
         self.coarsening = min(1.0, rows / (count or self.count))
         self.maturity = min(1.0, (count or self.count) / rows)
         self.space = feature_space(model.covariates, model.cells) if space is None else space
+        self._leverage: FloatArray | None = None
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
@@ -131,6 +132,12 @@ class ScoredRows:
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
         """Mode (d,) of the rows so weighted, or so many steps towards it."""
         return weighted_mode(self.model, weights, theta, steps)
+
+    def leverage_of_all(self, theta: FloatArray) -> FloatArray:
+        """Leverage (n,) of each row in the fit of all rows, at the theta that was asked for first: a beginning."""
+        if self._leverage is None:
+            self._leverage = self.leverage(np.ones(self.count), theta)
+        return self._leverage
 
     def leverage(self, weights: FloatArray, theta: FloatArray) -> FloatArray:
         """Leverage (n,) of each row in the fit of the rows so weighted."""

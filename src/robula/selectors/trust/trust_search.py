@@ -24,8 +24,8 @@ from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
 # Steps of a first look, of a second one for the best few, and until settled.
-_LOOK, _SECOND_LOOK, _SETTLE = 2, 6, 40
-_SECOND_LOOKS, _SETTLED = 5, 2
+_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
+_SECOND_LOOKS, _SETTLED = 6, 2
 _WITHOUT_LIMIT = 12
 # The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
 _TOO_MANY = "more bad rows than allowed"
