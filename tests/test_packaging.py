@@ -27,7 +27,18 @@ def test_the_source_archive_has_everything_that_make_needs():
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert all((ROOT / name).exists() for name in included)
     ours = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
-    kept = {"src", "tests", "docs", "examples", "benchmarks", "scripts", "Makefile", "README.md", "CHANGELOG.md", "LICENSE"}
+    kept = {
+        "src",
+        "tests",
+        "docs",
+        "examples",
+        "benchmarks",
+        "scripts",
+        "Makefile",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+    }
     assert kept <= set(included)
     assert {name for name in ours if name.endswith(".md") or name in kept} <= set(included)
 
