@@ -8,11 +8,13 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test mutants lint bench leaderboard realdata check-install check-oldest clean help
+.PHONY: demo test docs examples mutants lint bench leaderboard realdata check-install check-oldest clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
+	@echo "make docs   the documentation site, docs/_build/html/index.html"
+	@echo "make examples  the pictures of examples/, on real data"
 	@echo "make mutants  half an hour: changes that matter, one by one, and whether the tests notice"
 	@echo "make lint   ruff and mypy"
 	@echo "make check-install, make check-oldest  a clean wheel; the oldest dependencies"
@@ -37,12 +39,27 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/robula demo --out demo
 
 # Coverage is part of the summary; fail_under is in pyproject.toml.
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered
+
+# Warnings are errors; the examples on the pages run, once, and again when they change.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# examples/air_quality.py needs a file that is not ours to give; AIR_QUALITY says where it is.
+examples: $(VENV)/.installed-docs
+	for script in $(filter-out examples/air_quality.py,$(wildcard examples/*.py)); do \
+		MPLBACKEND=agg $(BIN)/python $$script --out docs/images/examples/$$(basename $$script .py).png || exit 1; done
+	if [ -n "$(AIR_QUALITY)" ]; then \
+		MPLBACKEND=agg $(BIN)/python examples/air_quality.py "$(AIR_QUALITY)" --out docs/images/examples/air_quality.png; fi
 
 # scripts/mutants.toml has the list; ONLY=name runs a part of it. Fails where under 95 % are caught.
 mutants: $(VENV)/.installed-dev
@@ -71,4 +88,4 @@ realdata: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.realdata --jobs $(JOBS) --page
 
 clean:
-	rm -rf $(VENV) demo .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

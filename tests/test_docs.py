@@ -7,9 +7,12 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 import yaml
 
@@ -18,22 +21,39 @@ from robula.kernels import KERNELS
 from robula.selectors import SELECTORS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+SITE = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts]
+PAGES = [*sorted(ROOT.glob("*.md")), *SITE]
 
 
 def code_blocks() -> list[tuple[str, str]]:
-    """Every example that is to be run as it stands; whole files (CONTRIBUTING) have a test of their own."""
+    """Every example that is to be run as it stands; whole files (CONTRIBUTING) have a test of their own.
+
+    The cells of a page that is executed when the site is built are one example.
+    """
     blocks = []
     for page in PAGES:
-        for index, block in enumerate(re.findall(r"```python\n(?!# src/)(.*?)```", page.read_text(), flags=re.S)):
-            blocks.append((f"{page.name}-{index}", block))
+        text, name = page.read_text(), page.relative_to(ROOT).as_posix().removeprefix("docs/")
+        for index, block in enumerate(re.findall(r"```python\n(?!# src/)(.*?)```", text, flags=re.S)):
+            blocks.append((f"{name}-{index}", block))
+        cells = re.findall(r"```\{code-cell\}\n((?:^:.*\n)*)(.*?)```", text, flags=re.S | re.M)
+        if cells:
+            blocks.append((f"{name}-cells", "\n".join(code for _, code in cells)))
     return blocks
 
 
-@pytest.mark.parametrize(("name", "block"), code_blocks(), ids=lambda value: value if len(value) < 40 else "")
-def test_examples_run(name, block, capsys):
+@pytest.mark.parametrize(("name", "block"), code_blocks(), ids=[name for name, _ in code_blocks()])
+def test_examples_run(name, block, capsys, monkeypatch):
+    for package in re.findall(r"^(?:import|from) (jax|numpyro|pymc|bambi|blackjax|dask|pyarrow)", block, flags=re.M):
+        pytest.importorskip(package)
+    monkeypatch.setenv("MPLBACKEND", "agg")
     exec(compile(block, name, "exec"), {})
-    assert capsys.readouterr().out
+    plt.close("all")
+    assert capsys.readouterr().out or name.endswith("idea.md-cells")  # which shows pictures only
+
+
+def test_the_first_pages_example_is_short():
+    block = dict(code_blocks())["index.md-0"]
+    assert len(block.splitlines()) <= 25
 
 
 def test_the_readmes_five_lines_find_the_truth_and_the_bad_rows():
@@ -45,10 +65,50 @@ def test_the_readmes_five_lines_find_the_truth_and_the_bad_rows():
     assert posterior.row_weights[::10].max() < 0.05
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_local_links_exist(page):
-    for target in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text()):
+    for target in re.findall(r"\]\((?!https?://)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_one_table_of_contents():
+    listed = []
+    for page in SITE:
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.S):
+            names = [line.strip() for line in tree.splitlines() if line.strip() and not line.startswith(":")]
+            listed += [(page.parent / f"{name}.md").resolve() for name in names]
+    assert len(listed) == len(set(listed))
+    assert set(listed) | {ROOT / "docs" / "index.md"} == set(SITE)
+
+
+def test_the_reference_has_every_public_name():
+    text = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    rooms = set(re.findall(r"automodule:: (\S+)", text))
+    described = set(re.findall(r"auto(?:function|class):: (\w+)", text))
+    for room in rooms:
+        module = importlib.import_module(room)
+        described |= set(getattr(module, "__all__", ()))
+    for name in robula.__all__:
+        known = name in described or f"robula.{name}" in rooms or name == "__version__"
+        assert known, f"{name} is not in docs/reference"
+
+
+def test_every_environment_variable_is_documented():
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    read = {name for path in sources for name in re.findall(r"\bROBULA_[A-Z_]+", path.read_text())}
+    assert read == set(re.findall(r"\bROBULA_[A-Z_]+", (ROOT / "docs/reference/environment.md").read_text()))
+
+
+def test_import_is_light_and_fast():
+    """Under a second of processor time (the best of three: the machine may be busy), and nothing optional."""
+    code = (
+        "import sys, time; start = time.process_time(); import robula; print(time.process_time() - start);"
+        "print(*(name for name in ('jax', 'arviz', 'matplotlib', 'pandas', 'sklearn') if name in sys.modules))"
+    )
+    said = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
+    seconds, extras = zip(*(run.stdout.split("\n")[:2] for run in said), strict=True)
+    assert min(float(second) for second in seconds) < 1.0
+    assert set(extras) == {""}
 
 
 def modules() -> list[str]:
@@ -93,5 +153,7 @@ def test_errata_name_tests_that_exist():
 
 
 def test_workflows_and_hooks_parse():
-    for path in (ROOT / ".github/workflows/ci.yml", ROOT / ".pre-commit-config.yaml"):
+    files = [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"]
+    assert len(files) > 4
+    for path in files:
         assert yaml.safe_load(path.read_text())

@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 def test_the_oldest_versions_are_the_declared_lower_bounds():
     declared = [*PROJECT["project"]["dependencies"]]
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
-        if extra not in ("bench", "dev"):
+        if extra not in ("bench", "dev", "docs"):
             declared += [line for line in requirements if not line.startswith("robula[")]
     bounds = dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in declared)
     lines = (ROOT / "scripts" / "oldest.txt").read_text().splitlines()
@@ -27,7 +27,18 @@ def test_the_source_archive_has_everything_that_make_needs():
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert all((ROOT / name).exists() for name in included)
     ours = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
-    kept = {"src", "tests", "docs", "benchmarks", "scripts", "Makefile", "README.md", "CHANGELOG.md", "LICENSE"}
+    kept = {
+        "src",
+        "tests",
+        "docs",
+        "examples",
+        "benchmarks",
+        "scripts",
+        "Makefile",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+    }
     assert kept <= set(included)
     assert {name for name in ours if name.endswith(".md") or name in kept} <= set(included)
 

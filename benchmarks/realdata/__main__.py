@@ -25,7 +25,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 from benchmarks.realdata import store  # noqa: E402  (after the threads are set)
-from benchmarks.realdata.page import write_page  # noqa: E402
+from benchmarks.realdata.page import write_page, write_readme  # noqa: E402
 from benchmarks.realdata.plan import FEWEST_ROWS, METHODS, OURS, Cell, cells  # noqa: E402
 from benchmarks.realdata.run import run_problem  # noqa: E402
 from benchmarks.realdata.sets import AbsentError, load, names  # noqa: E402
@@ -33,6 +33,7 @@ from benchmarks.realdata.sets import AbsentError, load, names  # noqa: E402
 #: The committed table.
 RESULTS = Path(__file__).parent / "results.csv"
 _PAGE = Path(__file__).parents[2] / "docs" / "realdata.md"
+_README = Path(__file__).parents[2] / "README.md"
 
 
 def main() -> int:
@@ -59,7 +60,8 @@ def main() -> int:
         print("  ", *(row[name] for name in (*store.KEYS, "failed")))
     if arguments.page:
         write_page(table, _PAGE)
-        print(f"wrote {_PAGE}")
+        write_readme(table, _README)
+        print(f"wrote {_PAGE} and the table of {_README}")
     return 0
 
 
@@ -72,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-nuts", action="store_true", help="leave out the rivals that sample by NUTS")
     parser.add_argument("--fresh", action="store_true", help="forget the finished cells among those chosen")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the table")
-    parser.add_argument("--page", action="store_true", help="write docs/realdata.md from the whole table")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/realdata.md and the README's table from the whole table"
+    )
     return parser
 
 

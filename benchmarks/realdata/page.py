@@ -1,4 +1,4 @@
-"""Write docs/realdata.md from the table."""
+"""Write docs/realdata.md from the table, and the short table of the README."""
 
 from __future__ import annotations
 
@@ -51,6 +51,58 @@ def write_page(table: pd.DataFrame, path: Path) -> None:
     beside = path.with_suffix(".part")
     beside.write_text(text(table))
     os.replace(beside, path)
+
+
+#: Of the README: what robula is told when nobody knows the share, and what people would use instead.
+_README_METHODS = {
+    f"{OURS} 0.2": "**robula**, told at most 20 %",
+    "mm": "MM regression",
+    "huber": "Huber regression",
+    "student_t_nuts": "Student-t likelihood, NUTS",
+    "least_squares": "least squares",
+}
+_BEGIN, _END = "<!-- real-data board, from docs/realdata.md: begin -->", "<!-- real-data board: end -->"
+
+
+def write_readme(table: pd.DataFrame, path: Path) -> None:
+    """Put the short table between its marks; the file whole or not at all."""
+    old = path.read_text()
+    before, rest = old.split(_BEGIN)
+    after = rest.split(_END)[1]
+    beside = path.with_suffix(".part")
+    beside.write_text("\n".join([before + _BEGIN, *readme_lines(table), _END + after]))
+    os.replace(beside, path)
+
+
+def readme_lines(table: pd.DataFrame) -> list[str]:
+    """Regression sets kept apart: what is lost as they come, the error of the coefficients, the row list."""
+    known = names_of_ours(table[(table["failed"] == "") & (table["skipped"] == "")])
+    apart = known[
+        (known["tuned_on"].astype(str) == "False") & (known["family"] == "regression") & (known["kind"] != AIR)
+    ]
+    injected = apart[apart["error"].notna()]
+    plain = predictions_by_method(apart[apart["kind"] == AS_THEY_COME]).set_index("method")
+    errors, rows = (made(injected).set_index("method") for made in (error_by_method, rows_by_method))
+    lines = []
+    for label, name in _README_METHODS.items():
+        if label in errors.index:
+            removed = "-" if label not in plain.index else f"{plain.loc[label, 'removed, median']:.1%}"
+            each = [
+                f"{errors.loc[label, f'{kind}, {what}']:.1f}"
+                for kind in ("gross", "subtle")
+                for what in ("median", "90 %")
+            ]
+            lines.append(
+                [name, removed, f"{each[0]} ({each[1]})", f"{each[2]} ({each[3]})", f"{rows.loc[label, 'AUC']:.2f}"]
+            )
+    head = ["", "weight removed as they come", "error, gross mistakes", "error, subtle mistakes", "AUC of the row list"]
+    sets = apart["set"].nunique()
+    return [
+        f"{sets} regression tables that were not in sight while the rule was made. Errors are the median (and the 90 % point) of the distance of the coefficients from",
+        "those of the good rows, in standard errors: 1 is as much as chance moves them. AUC 1 means that the wrong rows head the list.",
+        "",
+        *_markdown(head, lines),
+    ]
 
 
 def text(table: pd.DataFrame) -> str:

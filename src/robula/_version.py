@@ -1,3 +1,3 @@
 """The version, read by the package metadata's test and written into every result."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

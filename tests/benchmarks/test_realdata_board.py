@@ -15,7 +15,7 @@ from benchmarks.realdata.checks import air_checks, all_checks
 from benchmarks.realdata.errors import AS_THEY_COME, KINDS, inject
 from benchmarks.realdata.fast_s import fast_s
 from benchmarks.realdata.fit import CountLaw, LabelLaw, StudentLaw
-from benchmarks.realdata.page import text
+from benchmarks.realdata.page import readme_lines, text
 from benchmarks.realdata.plan import AIR, Cell, cells, folded
 from benchmarks.realdata.reference import plain_fit
 from benchmarks.realdata.regression_rivals import huber, least_squares
@@ -206,6 +206,13 @@ def test_page_keeps_rivals_that_win(made_up):
     assert "**2.50, missed**" in page
     assert "Smallest coefficient error, regression, development: mm 100%." in page
     assert "| y*10 | 2.50 | **0.90** |" in page
+
+
+def test_the_readmes_table_is_that_of_the_committed_results():
+    """`python -m benchmarks.realdata --page` writes it."""
+    if not RESULTS.exists():
+        pytest.skip("no results are committed yet")
+    assert "\n".join(readme_lines(store.read(RESULTS))) in (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_committed_results_belong_to_the_plan():

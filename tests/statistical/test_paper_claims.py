@@ -53,7 +53,7 @@ def test_regression_error_is_below_ulas(seed):
 
 
 def test_at_ulas_small_step_rob_ula_has_not_arrived():
-    """What docs/guide.md and docs/reproduction.md say about it: error above 3 after 400 steps, ULA's about 0.8."""
+    """What docs/explanation/wrong_tool.md says about it: error above 3 after 400 steps, ULA's about 0.8."""
     problem = robula.simulate.linear_regression(seed=0)
     settings = {"contamination": 0.2, "burn_in": 100, "draws": 300, "chains": 1, "seed": 0}
     plain = robula.sample(problem.model, **PLAIN, **settings)

@@ -53,7 +53,7 @@ def warn_if_biased(model: Model, asked: Selector, used: Selector, contamination:
     if not (model.skewed_gradients and used.truncates and contamination > 0):
         return
     if type(asked) is type(used):
-        remedy = "Use selector='trust', the default of robula.sample (docs/guide.md, Limits)."
+        remedy = "Use selector='trust', the default of robula.sample (docs/explanation/wrong_tool.md)."
     else:
         remedy = (
             f"It stands in for {asked!r}, which has no rule for {type(model).__name__}: give the model a law of its "
