@@ -291,6 +291,7 @@ def test_a_distribution_without_a_cdf_is_simulated_and_says_so():
     assert slope == pytest.approx(1.0, abs=0.15), x[:2]
 
 
+@pytest.mark.filterwarnings("ignore:Out-of-support values")  # NumPyro's own, before our refusal
 def test_missing_responses_are_named_by_row():
     y = Y.copy()
     y[[4, 9]] = np.nan
@@ -315,6 +316,7 @@ def test_a_random_walk_with_an_innovation_for_every_row_is_refused():
         robula.from_numpyro(walk, Y)
 
 
+@pytest.mark.filterwarnings("ignore:PyTensor could not link")
 def test_a_cholesky_factor_of_pymc_and_a_hierarchical_mode():
     """LKJCholeskyCov loads, and hyperparameters do not run away to where the joint density is infinite."""
     pm = pytest.importorskip("pymc")
