@@ -23,7 +23,8 @@ from robula.models import (
 from robula.reporting.report_page import report
 from robula.result import Posterior, load
 from robula.run.repeat import resume
-from robula.run.sampler import rob_ula, sample
+from robula.run.rob_ula import rob_ula
+from robula.run.sampler import sample
 from robula.run.starts import restarts
 from robula.run.step_choice import StepFor
 from robula.selectors import GeometricMedian, RecursiveMean, SampleMean, SpectralFilter, robust_mean

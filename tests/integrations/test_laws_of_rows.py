@@ -299,8 +299,9 @@ def test_missing_responses_are_named_by_row():
         robula.from_numpyro(line, X, y)
     pm = pytest.importorskip("pymc")
     with pm.Model() as model:
-        data = pm.Data("data", y)
+        data = pm.Data("data", Y)
         pm.Normal("y", pm.Normal("t", 0.0, 1.0), 1.0, observed=data)
+    data.set_value(y)
     with pytest.raises(robula.exceptions.InputError, match=r"'y' has missing .* first \[4, 9\]"):
         robula.from_pymc(model)
 

@@ -16,7 +16,8 @@ from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
 from robula.result.posterior import Posterior
-from robula.run.sampler import rob_ula, sample
+from robula.run.rob_ula import rob_ula
+from robula.run.sampler import sample
 from robula.simulate.paper_settings import mean_estimation
 
 _ROWS = 300

@@ -10,8 +10,9 @@ from scipy.special import ndtri
 
 from robula._optional import import_extra
 from robula._types import FloatArray
+from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
 from robula.integrations.jax_support import Float64, x64
-from robula.integrations.site_laws import SIMULATIONS, EmpiricalLaw, SiteLaw, Telling
+from robula.integrations.site_laws import SiteLaw, Telling
 from robula.models.law import Noise, Tails
 
 # Responses at which rows are compared: quantiles of those that were seen.

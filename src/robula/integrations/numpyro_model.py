@@ -12,6 +12,7 @@ import numpy as np
 from robula._optional import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
+from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
 from robula.integrations.jax_rows import (
     RowFunctions,
     RowsModel,
@@ -22,7 +23,7 @@ from robula.integrations.jax_rows import (
 )
 from robula.integrations.jax_support import Float64, x64
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
-from robula.integrations.site_laws import SIMULATIONS, Described, EmpiricalLaw, FamilyLaw, SiteLaw, rows_first
+from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 
 
 def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsModel:

@@ -12,11 +12,12 @@ import numpy as np
 from robula._optional import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
+from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values, refuse_missing
 from robula.integrations.jax_support import x64
 from robula.integrations.pymc_laws import describe_variable
 from robula.integrations.row_families import FAMILIES
-from robula.integrations.site_laws import SIMULATIONS, Described, EmpiricalLaw, FamilyLaw, SiteLaw, rows_first
+from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 
 
 def from_pymc(model: Any) -> RowsModel:
@@ -174,6 +175,8 @@ def _compiled(jax: Any, graph: _Graph, init: Values, point: tuple[Any, Any]) -> 
     likelihood, prior = graph.function(graph.terms), graph.function([graph.prior])
     everything = graph.function(graph.wanted)
     data, observed = point
+    # PyTensor's functions need arrays of JAX, where NumPy's cannot be updated in place.
+    init = {name: jax.numpy.asarray(value) for name, value in init.items()}
     shapes = [np.shape(values) for values in likelihood(init, data, observed)]
     if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
         listed = ", ".join(f"{name!r} {shape}" for name, shape in zip(observed, shapes, strict=True))

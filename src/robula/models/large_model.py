@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import pandas as pd
 
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_count, show
@@ -19,7 +18,7 @@ from robula.models.model import Model, weighted_sum
 from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import Prior
 from robula.models.regression import Regression
-from robula.tables.row_source import ArraySource, Block, RowSource, Sums, source_of
+from robula.tables.row_source import ArraySource, Block, RowSource, Sums, is_dask, source_of
 
 #: Rows that are read into memory: to search for bad rows in, and to check the data as any model does.
 SAMPLE_ROWS = 50_000
@@ -86,7 +85,11 @@ class LargeModel:
             source = source.shaped(partial(with_coded_labels, self.classes))
         places = sample_places(source.rows, check_count(seed, "seed", 0))
         rows = source.take(places)
-        features = rows.X if source.names is None else pd.DataFrame(rows.X, columns=list(source.names))
+        features: Any = rows.X
+        if source.names is not None:
+            import pandas as pd  # a third of a second, for named columns only
+
+            features = pd.DataFrame(rows.X, columns=list(source.names))
         if regression and rows.y is None:
             raise InputError(f"{kind.__name__} needs y, one response a row.")
         make: Any = kind
@@ -265,3 +268,8 @@ def mode_by_passes(
         if float(step @ precision @ step) < 1e-6:
             break
     return theta + step, precision, total
+
+
+def read_in_blocks(X: Any) -> bool:
+    """Whether rows are too many to be read whole: in Dask, a source, or a large memory map."""
+    return is_dask(X) or isinstance(X, RowSource) or (isinstance(X, np.memmap) and len(X) > SAMPLE_ROWS)

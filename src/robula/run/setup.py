@@ -165,3 +165,14 @@ def seed_sequence(seed: Any) -> np.random.SeedSequence:
     if isinstance(seed, Mapping):
         return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]), pool_size=seed["pool_size"])
     return np.random.SeedSequence(check_count(seed, "seed", 0, maximum=None))
+
+
+def seed_of_random_state(random_state: Any) -> int:
+    """Return the seed a scikit-learn ``random_state`` stands for."""
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise InputError(f"random_state={random_state} must be at least 0.")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

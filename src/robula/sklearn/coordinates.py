@@ -9,6 +9,7 @@ from sklearn.preprocessing import RobustScaler
 
 from robula._types import FloatArray
 from robula.models.gaussian_posterior import GaussianPosterior
+from robula.tables.row_source import Block
 
 
 class Coordinates(NamedTuple):
@@ -130,3 +131,9 @@ def with_response(coordinates: Coordinates, y: FloatArray) -> Coordinates:
 def identity_coordinates(columns: int, intercept: bool, lines: int = 1) -> Coordinates:
     """The user's own units."""
     return Coordinates(np.zeros(columns), np.ones(columns), 0.0, 1.0, intercept, lines)
+
+
+def in_coordinates(coordinates: Coordinates, block: Block) -> Block:
+    """Return a block of rows in the sampler's coordinates."""
+    y = None if block.y is None else coordinates.responses(block.y.astype(np.float64))
+    return block._replace(X=coordinates.columns(block.X), y=y)

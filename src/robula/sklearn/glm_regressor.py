@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.models.large_model import read_in_blocks
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
 from robula.tables.row_source import source_of
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
-from robula.models.large_model import with_coded_labels
+from robula.models.large_model import read_in_blocks, with_coded_labels
 from robula.models.logistic_model import LogisticModel
 from robula.models.model import unique_names
 from robula.models.multinomial_model import MultinomialModel, log_softmax
@@ -22,7 +22,7 @@ from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.sklearn.coordinates import Coordinates
-from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM, read_in_blocks
+from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
 from robula.tables.row_source import source_of
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from robula._threads import threads_for
@@ -20,7 +19,7 @@ from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.large_model import SAMPLE_ROWS, LargeModel, sample_places
+from robula.models.large_model import LargeModel, sample_places
 from robula.models.model import unique_names
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
@@ -29,10 +28,11 @@ from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
 from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
+from robula.run.setup import seed_of_random_state
 from robula.selectors.selection import Selector
-from robula.sklearn.coordinates import Coordinates, identity_coordinates, robust_coordinates
+from robula.sklearn.coordinates import Coordinates, identity_coordinates, in_coordinates, robust_coordinates
 from robula.tables.arrays import as_vector
-from robula.tables.row_source import Block, RowSource, is_dask
+from robula.tables.row_source import RowSource
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
@@ -125,7 +125,7 @@ class RobustBayesianGLM(BaseEstimator):
             draws=self.draws,
             burn_in=self.burn_in,
             chains=self.chains,
-            seed=_seed(self.random_state),
+            seed=seed_of_random_state(self.random_state),
             progress=False,
             **options,
         )
@@ -155,7 +155,7 @@ class RobustBayesianGLM(BaseEstimator):
             self._users_prior(coordinates, self._level(y, {})),
             identity_coordinates(X.shape[1], coordinates.intercept, coordinates.lines),
         )
-        large = LargeModel.with_sample(source.shaped(partial(_in_coordinates, coordinates)), sampled, self.places_)
+        large = LargeModel.with_sample(source.shaped(partial(in_coordinates, coordinates)), sampled, self.places_)
         self._finish(self._sampled(large), coordinates, sampled.parameter_names)
 
     def _finish(self, posterior: Posterior, coordinates: Coordinates, names: tuple[str, ...]) -> None:
@@ -343,22 +343,3 @@ class RobustBayesianGLM(BaseEstimator):
                     eta = np.moveaxis(lines @ array[rows].T, -1, 0).swapaxes(1, 2)
                 parts.append(summarize(eta, rest, rng))
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
-
-
-def read_in_blocks(X: Any) -> bool:
-    """Whether rows are too many to be read whole: in Dask, a source, or a large memory map."""
-    return is_dask(X) or isinstance(X, RowSource) or (isinstance(X, np.memmap) and len(X) > SAMPLE_ROWS)
-
-
-def _in_coordinates(coordinates: Coordinates, block: Block) -> Block:
-    y = None if block.y is None else coordinates.responses(block.y.astype(np.float64))
-    return block._replace(X=coordinates.columns(block.X), y=y)
-
-
-def _seed(random_state: Any) -> int:
-    """Return the seed a scikit-learn ``random_state`` stands for."""
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise InputError(f"random_state={random_state} must be at least 0.")
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

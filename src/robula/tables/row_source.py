@@ -6,7 +6,6 @@ block is made anew in every pass by whoever holds the file, so a worker that die
 
 from __future__ import annotations
 
-import glob
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -20,6 +19,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.tables.arrays import LARGEST, as_matrix, as_vector, column_names
+from robula.tables.matching_files import matching_files
 
 #: Numbers in one block of an array, 16 MiB; and rows in one batch of a Parquet file.
 _BLOCK = 2**21
@@ -241,15 +241,6 @@ class ParquetSource(RowSource):
         for index, (path, group) in enumerate(self._groups):
             block = read_row_group(path, group, self.names or (), self._target)
             yield function(block._replace(first=firsts[index] if firsts else 0))
-
-
-def matching_files(files: str | Sequence[str]) -> list[str]:
-    """Return the files of a pattern or list, sorted; refuse none."""
-    patterns = [files] if isinstance(files, str) else list(files)
-    found = sorted({path for pattern in patterns for path in glob.glob(str(pattern))})
-    if not found:
-        raise InputError(f"no file matches {show(files)}.")
-    return found
 
 
 def read_row_group(path: str, group: int, names: Sequence[str], target: str | None) -> Block:
