@@ -40,7 +40,7 @@ _ESTIMATORS = {
     "count": RobustPoissonRegressor,
     "binary": RobustBayesianClassifier,
 }
-#: Errors in one feature, declared beforehand: decimal slips, unit errors, codes; columns are also swapped.
+#: Errors in one feature, chosen while the rule was developed on these same sets: decimal slips, unit errors, codes; columns are also swapped.
 ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "decimal slip, x 10": lambda x: 10.0 * x,
     "decimal slip, / 10": lambda x: x / 10.0,
