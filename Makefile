@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: demo test docs examples mutants lint bench leaderboard realdata check-install check-oldest clean help
+.PHONY: demo test test-slow docs examples mutants lint bench leaderboard realdata check-install check-oldest clean help
 
 help:
 	@echo "make demo   two minutes: why robula matters, with a picture"
@@ -48,7 +48,11 @@ demo: $(VENV)/.installed
 
 # Coverage is part of the summary; fail_under is in pyproject.toml.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
+
+# And what guards in the large what another test guards in the small.
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 # Warnings are errors; the examples on the pages run, once, and again when they change.
 docs: $(VENV)/.installed-docs

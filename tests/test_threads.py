@@ -83,7 +83,7 @@ def test_scikit_learn_fits_and_predicts_with_one_thread(monkeypatch):
 
 
 #: Public functions that compute nothing of their own: they read a file, make a model, or only call one that is limited.
-THIN = {"load", "from_jax", "from_numpyro", "from_pymc", "resume", "rob_ula"}
+THIN = {"load", "from_jax", "from_numpyro", "from_pymc", "resume", "rob_ula", "weighted"}
 
 
 def test_every_public_function_that_computes_is_limited():

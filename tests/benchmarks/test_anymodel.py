@@ -10,6 +10,8 @@ from benchmarks.anymodel.attacks import ATTACKS, attack
 from benchmarks.anymodel.models import MODELS, make
 from benchmarks.anymodel.run import Cell, grid, run_cell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", MODELS)
 def test_attacks_change_bad_rows_and_no_others(name):

@@ -8,6 +8,8 @@ from benchmarks.robust_models import CASES, Line, measure, problems, table
 
 import robula
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "attack"),

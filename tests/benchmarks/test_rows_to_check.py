@@ -9,6 +9,8 @@ from benchmarks.rows_to_check import odd, spoiled
 
 SETS = {"Auto", "Wage", "diamonds_price"}
 
+pytestmark = pytest.mark.slow
+
 
 def test_errors_in_a_feature_of_real_data_are_first_in_the_list():
     if shared_folder() is None:
