@@ -125,7 +125,7 @@ class Setup:
         """
         given = dict(given or {})
         own: dict[str, Any] = {name: getattr(self, name) for name in _AS_THEY_ARE}
-        own["seed"] = seed_sequence(self.seed)
+        own["seed"] = seed_of(self.seed)
         own["step_size"] = step_of(self.step)
         if "selector" not in given:
             own["selector"] = build(self.selector, Selector, "selector")  # type: ignore[type-abstract]
@@ -158,12 +158,15 @@ def describe_seed(root: np.random.SeedSequence) -> dict[str, Any]:
     return {"entropy": entropy, "spawn_key": list(root.spawn_key), "pool_size": root.pool_size}
 
 
+def seed_of(seed: Mapping[str, Any]) -> np.random.SeedSequence:
+    """Return the seed that was described."""
+    return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]), pool_size=seed["pool_size"])
+
+
 def seed_sequence(seed: Any) -> np.random.SeedSequence:
     """Return a fresh sequence of a seed: spawning must not change the caller's object."""
     if isinstance(seed, np.random.SeedSequence):
         return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
-    if isinstance(seed, Mapping):
-        return np.random.SeedSequence(seed["entropy"], spawn_key=tuple(seed["spawn_key"]), pool_size=seed["pool_size"])
     return np.random.SeedSequence(check_count(seed, "seed", 0, maximum=None))
 
 
