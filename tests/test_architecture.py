@@ -20,12 +20,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "robula"
 #: Modules any room may use; among themselves they use only each other.
 SHARED = {
     "_files",
+    "_imports",
     "_intervals",
-    "_members",
     "_threads",
     "_types",
     "_validation",
-    "_optional",
     "_version",
     "exceptions",
 }

@@ -18,14 +18,12 @@ from typer.testing import CliRunner
 import robula
 from robula.cli.main import app
 from robula.datasets.dataset_loaders import Dataset
-from robula.experiments.jobs import Job
-from robula.experiments.logistic import make_split
+from robula.experiments.choices import READINGS
+from robula.experiments.logistic import calibration_error, log_likelihoods, make_split
 from robula.experiments.page import write_page
-from robula.experiments.readings import READINGS
 from robula.experiments.registry import FULL, QUICK, Plan, jobs_for
 from robula.experiments.reproduce import reproduce
-from robula.experiments.runner import run_jobs
-from robula.experiments.scores import calibration_error, log_likelihoods
+from robula.experiments.runner import Job, run_jobs
 
 pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.TruncationBiasWarning")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import show
 from robula.exceptions import InputError

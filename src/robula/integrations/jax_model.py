@@ -9,11 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
-from robula.integrations.cdf_law import CdfLaw, RowResponses
 from robula.integrations.jax_functions import (
     JaxPrior,
     Structure,
@@ -32,6 +31,7 @@ from robula.integrations.jax_support import (
     x64,
 )
 from robula.integrations.law_of_rows import LawOfRows
+from robula.integrations.laws_without_family import CdfLaw, RowResponses
 from robula.integrations.nuts_kernel import NUTS, has_numpyro
 from robula.models.model import Model
 from robula.models.priors import NormalPrior

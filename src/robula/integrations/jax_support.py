@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import show
 from robula.exceptions import InputError

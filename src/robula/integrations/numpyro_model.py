@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
 from robula.integrations.jax_support import Float64, refuse_missing, x64
+from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
 from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, per_row, refuse_unsupported, row_sites
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
@@ -192,9 +192,8 @@ def _moved_names(jax: Any, model: Any, args: Any, kwargs: Any, start: dict[str, 
 
     with x64(jax):
         constrained = constrain_fn(model, args, kwargs, start)
-    return {
-        name: name if np.array_equal(start[name], constrained[name]) else f"{name}_unconstrained__" for name in start
-    }
+    kept = {name for name in start if np.array_equal(start[name], constrained[name])}
+    return {name: name if name in kept else f"{name}_unconstrained__" for name in start}
 
 
 class _Builder:
