@@ -233,7 +233,7 @@ class Explanation:
         return self.law.log_prior() + sum(population.log_prior() for population in self.populations)
 
     def _evidence(self) -> float:
-        """Log evidence in which a row counts ``coarsening``, less Occam's factors; a row that is not decisively bad counts as kept."""
+        """Log evidence, less Occam's factors: a row counts ``coarsening``, one that is not decisively bad as kept."""
         counted = self.rows.coarsening
         scores = self.scores
         evidence = counted * self._settled_log_likelihood + self.log_prior
