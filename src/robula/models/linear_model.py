@@ -14,7 +14,7 @@ from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior, gaussian_posterior
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Noise
-from robula.models.model import Model, unique_names
+from robula.models.model import COEFFICIENTS, Model, unique_names
 from robula.models.priors import LOG_SCALE_SD, CoefficientsAndLogScale, NormalPrior, Prior
 from robula.models.regression import require_independent_columns
 from robula.tables.arrays import as_vector, refuse_misaligned
@@ -121,6 +121,7 @@ class UnknownScaleLinearModel(LinearModel):
     """
 
     noise = "estimated"
+    variable_dims = COEFFICIENTS
     by_predictor = False
 
     def __init__(

@@ -13,6 +13,9 @@ from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.priors import Prior
 
+#: Axes of the variables of a regression that has more than its coefficients; the labels are ``parameter_names``.
+COEFFICIENTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"coefficients": ("coefficient",)})
+
 
 class Model(ABC):
     """One likelihood term per row, and a prior.
