@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import robula
+from robula.sklearn import RobustStudentTRegressor
 from tests.helpers import small_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::robula.exceptions.RobulaWarning")
@@ -56,3 +57,22 @@ def test_the_wrong_model_is_refused():
         posterior.to_arviz(model=MODELS["poisson"])
     with pytest.raises(KeyError):
         posterior.to_arviz()["observed_data"]
+
+
+def test_summary_has_the_names_of_the_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["height", "age"])
+    y = X["height"] + rng.normal(size=60)
+    for noise_scale, rest in ((1.0, []), ("estimate", ["noise_scale"])):
+        model = robula.LinearModel(X, y, noise_scale=noise_scale, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
+        posterior = robula.sample(model, contamination=0.1, draws=20, progress=False)
+        assert list(posterior.summary().index) == ["intercept", "height", "age", *rest]
+    # In scikit-learn's classes the columns are sampled without their names.
+    estimator = RobustStudentTRegressor(draws=20).fit(X, y)
+    assert list(estimator.posterior_.summary().index) == ["intercept", "height", "age", "scale"]
+    # A column of the scale's own name must not make two lines of one name.
+    clash = robula.LinearModel(
+        X.set_axis(["noise_scale", "age"], axis=1), y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 10.0)
+    )
+    table = robula.sample(clash, contamination=0.1, draws=20, progress=False).summary()
+    assert list(table.index) == ["coefficients[noise_scale]", "coefficients[age]", "noise_scale"]

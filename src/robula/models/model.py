@@ -13,6 +13,9 @@ from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.priors import Prior
 
+#: Axes of the variables of a regression that has more than its coefficients; the labels are ``parameter_names``.
+COEFFICIENTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"coefficients": ("coefficient",)})
+
 
 class Model(ABC):
     """One likelihood term per row, and a prior.
@@ -100,6 +103,13 @@ class Model(ABC):
         value = float(weighted_sum(self.log_likelihood(theta), self.counted(weights)) + self.prior.log_density(theta))
         slope = self.weighted_gradient(theta, weights) + self.prior.gradient(theta)
         return value, slope, self.curvature(theta, weights) + self.prior.precision(theta)
+
+    def compressed(self, weights: FloatArray) -> tuple[Model, FloatArray] | None:
+        """Return a model of few rows and their weights with the very likelihood of the rows so weighted (n,).
+
+        None where there is none.
+        """
+        return None
 
     def take(self, rows: np.ndarray) -> Model:
         """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""

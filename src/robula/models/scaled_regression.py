@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from robula._types import ArrayInput, FloatArray
-from robula.models.model import unique_names, weighted_sum
+from robula.models.model import COEFFICIENTS, unique_names, weighted_sum
 from robula.models.priors import LOG_SCALE_SD, CoefficientsAndLogScale, NormalPrior, Prior, resolve_prior
 from robula.models.regression import ALL_ROWS, Regression, joined
 
@@ -44,6 +44,7 @@ class ScaledRegression(Regression):
     """
 
     noise = "estimated"
+    variable_dims = COEFFICIENTS
     #: What e^s is called.
     scale_name: ClassVar[str]
     #: Values of s beyond which it is held: a chain that far out has left the posterior.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robula.exceptions import InputError
-from robula.models.model import Model
+from robula.models.model import COEFFICIENTS, Model
 from robula.result.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
     }
     used = {axis for axes in dims.values() for axis in axes}
     coords |= {name: labels for name, labels in (posterior.settings.get("coords") or {}).items() if name in used}
+    if known == {name: list(axes) for name, axes in COEFFICIENTS.items()}:
+        (name, (axis,)) = next(iter(COEFFICIENTS.items()))
+        coords[axis] = list(posterior.parameter_names[: posterior.variables[name].shape[-1]])
     if not posterior.variables:
         coords["parameter"] = list(posterior.parameter_names)
         dims["theta"] = ["parameter"]
@@ -68,9 +71,11 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
 
 
 def summary(posterior: Posterior) -> pd.DataFrame:
-    """ArviZ's summary table, one line a parameter."""
+    """ArviZ's summary table, one line a parameter; columns under their own names, as in the report."""
     table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
-    return table
+    (variable,) = COEFFICIENTS if posterior.variables else ("theta",)
+    renamed = table.rename(index={f"{variable}[{name}]": name for name in posterior.parameter_names})
+    return renamed if renamed.index.is_unique else table
 
 
 def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
