@@ -125,7 +125,7 @@ def report(
                 else ""
             ),
         ),
-        ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels)),
+        ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels, response)),
         ("fit", "Does the law fit?", doubt.law(fit)),
         (
             "chains",
