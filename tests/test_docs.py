@@ -41,6 +41,7 @@ def code_blocks() -> list[tuple[str, str]]:
     return blocks
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("name", "block"), code_blocks(), ids=[name for name, _ in code_blocks()])
 def test_examples_run(name, block, capsys, monkeypatch):
     for package in re.findall(r"^(?:import|from) (jax|numpyro|pymc|bambi|blackjax|dask|pyarrow)", block, flags=re.M):

@@ -1,8 +1,11 @@
 """Run the grid, or go on with it, and write its page.
 
-python -m benchmarks.anymodel [--seeds 1] [--rows 400] [--models linear,gamma] [--minutes 30] [--page]
+python -m benchmarks.anymodel [--seeds 1] [--rows 400] [--models linear,gamma] [--methods robula] [--again robula]
+                              [--minutes 30] [--page]
 
-Every finished cell is in benchmarks/anymodel/results.csv and is not run again; a killed run goes on where it was.
+Every finished line is in benchmarks/anymodel/results.csv and is not run again; a killed run goes on where it was. The
+posteriors of the clean rows are in references.csv beside it: after a change of the rule, ``--again robula`` runs that
+alone.
 """
 
 from __future__ import annotations
@@ -10,14 +13,17 @@ from __future__ import annotations
 import argparse
 import csv
 import time
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.anymodel.models import MODELS
-from benchmarks.anymodel.run import Cell, grid, run_cell
+from benchmarks.anymodel.run import Cell, Reference, Workbench, grid, methods_of
 
 RESULTS = Path(__file__).with_name("results.csv")
+REFERENCES = Path(__file__).with_name("references.csv")
 PAGE = Path(__file__).parents[2] / "docs" / "anymodel.md"
 BEGIN, END = "<!-- benchmarks.anymodel: begin -->", "<!-- benchmarks.anymodel: end -->"
 COLUMNS = [
@@ -33,14 +39,31 @@ def read() -> pd.DataFrame:
     return table.dropna(subset=["seconds"]).drop_duplicates([*Cell._fields, "method"], keep="last")
 
 
-def append(rows: list[dict[str, object]]) -> None:
-    """Add the lines of one cell."""
-    fresh = not RESULTS.exists()
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+def append(path: Path, line: dict[str, object]) -> None:
+    """Add one line to a table, with a heading if it is the first."""
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(line), lineterminator="\n")
         if fresh:
             writer.writeheader()
-        writer.writerows({name: f"{v:.4g}" if isinstance(v, float) else v for name, v in row.items()} for row in rows)
+        writer.writerow({name: f"{v:.4g}" if isinstance(v, float) else v for name, v in line.items()})
+
+
+def read_references() -> dict[Cell, Reference]:
+    """Posteriors of the clean rows, by cell."""
+    if not REFERENCES.exists():
+        return {}
+    table = pd.read_csv(REFERENCES, on_bad_lines="skip").dropna()
+    return {
+        Cell(*key): Reference(tuple(names.split()), *(np.array(part.split(), float) for part in (mean, width)), r_hat)
+        for *key, names, mean, width, r_hat in table.itertuples(index=False, name=None)
+    }
+
+
+def write_reference(cell: Cell, found: Reference) -> None:
+    """Add the posterior of a cell's clean rows."""
+    numbers = {name: " ".join(f"{v:.6g}" for v in getattr(found, name)) for name in ("mean", "width")}
+    append(REFERENCES, {**cell._asdict(), "names": " ".join(found.names), **numbers, "r_hat": found.r_hat})
 
 
 def tables(results: pd.DataFrame) -> str:
@@ -83,18 +106,33 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--methods", default="robula,all rows,Student-t,mixture")
+    parser.add_argument("--again", help="a method whose lines are forgotten first")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
-    began, names = time.monotonic(), asked.models.split(",")
-    known = read()
-    done = {Cell(*key) for key in known[list(Cell._fields)].itertuples(index=False, name=None)}
+    began, names, wanted = time.monotonic(), asked.models.split(","), asked.methods.split(",")
+    known, references = read(), read_references()
+    if asked.again:
+        known = known[known["method"] != asked.again]
+        known.to_csv(RESULTS, index=False)
+    done = {
+        (Cell(*key), method) for *key, method in known[[*Cell._fields, "method"]].itertuples(index=False, name=None)
+    }
     for cell in grid(asked.seeds, asked.rows):
-        if cell in done or cell.model not in names or time.monotonic() - began > 60.0 * asked.minutes:
+        missing = [method for method in methods_of(cell) if method in wanted and (cell, method) not in done]
+        if not missing or cell.model not in names or time.monotonic() - began > 60.0 * asked.minutes:
             continue
-        rows = run_cell(cell)
-        append(rows)
-        print(cell, {row["method"]: round(row["bias"], 2) for row in rows}, flush=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bench = Workbench(cell)
+            if cell not in references:
+                references[cell] = bench.reference()
+                write_reference(cell, references[cell])
+            for method in missing:
+                line = bench.line(method, references[cell])
+                append(RESULTS, line)
+                print(*cell, method, *(f"{name} {line[name]:.3g}" for name in COLUMNS[6:]), flush=True)
     if asked.page:
         write_page(read())
 

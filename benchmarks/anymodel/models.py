@@ -68,6 +68,21 @@ def student(X, y):
         numpyro.sample("y", dist.StudentT(4.0, X @ beta, sigma), obs=y)
 
 
+def mixture(X, y):
+    """What a PPL user may write against bad rows: some rows have a wider normal law around the same line."""
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+
+    beta, sigma = _normal("beta", dist, X.shape[1]), numpyro.sample("sigma", dist.HalfNormal(2.0))
+    share = numpyro.sample("share", dist.Beta(1.0, 9.0))
+    wider = numpyro.sample("wider", dist.LogNormal(jnp.log(10.0), 0.5))
+    which = dist.Categorical(probs=jnp.stack([1.0 - share, share]))
+    with numpyro.plate("rows", X.shape[0]):
+        parts = [dist.Normal(X @ beta, sigma), dist.Normal(X @ beta, wider * sigma)]
+        numpyro.sample("y", dist.MixtureGeneral(which, parts), obs=y)
+
+
 def negative_binomial(X, y, exposure):
     """Counts with exposure and a dispersion of their own."""
     import jax.numpy as jnp

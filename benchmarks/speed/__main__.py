@@ -1,7 +1,8 @@
-"""``python -m benchmarks.speed [--quick] [--sections 1,2,3,4,5]``: write the speed table, CSV and Markdown.
+"""``python -m benchmarks.speed [--quick] [--sections 1,2,3,4,5,6]``: write the speed table, CSV and Markdown.
 
 Without ``--quick`` the results go to benchmarks/results/speed.csv and speed.md, which are committed; with it they are only
-printed. Sections: 1 and 3 steps and growth, 2 frozen against refreshed, 4 a million rows, 5 NUTS.
+printed. Sections: 1 and 3 steps and growth, 2 frozen against refreshed, 4 a million rows, 5 NUTS,
+6 NUTS on the same weighted rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from benchmarks.speed.large import large_rows
 from benchmarks.speed.nuts import nuts_rows
 from benchmarks.speed.steps import growth_rows, step_rows
 from benchmarks.speed.timing import Row, environment
+from benchmarks.speed.weighted_target import weighted_rows
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -36,6 +38,8 @@ def measure(sections: set[str], quick: bool) -> Iterable[Row]:
         yield from large_rows(quick)
     if "5" in sections:
         yield from nuts_rows(quick)
+    if "6" in sections:
+        yield from weighted_rows(quick)
 
 
 def markdown(lines_of_csv: list[dict[str, object]]) -> str:
@@ -61,7 +65,7 @@ def main() -> None:
     """Measure, print, and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes, print only")
-    parser.add_argument("--sections", default="1,2,3,4,5")
+    parser.add_argument("--sections", default="1,2,3,4,5,6")
     options = parser.parse_args()
     rows = []
     with threadpool_limits(1):

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.anymodel import __main__ as board
 from benchmarks.anymodel.attacks import ATTACKS, attack
 from benchmarks.anymodel.models import MODELS, make
-from benchmarks.anymodel.run import Cell, grid, run_cell
+from benchmarks.anymodel.run import Cell, Workbench, grid, methods_of
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +34,17 @@ def test_the_grid_has_every_model_and_attack_once():
     assert len(set(cells)) == len(cells) == 2 * len(MODELS) * (1 + 3 * len(ATTACKS))
 
 
-def test_one_cell_and_its_tables():
+def test_one_cell_and_its_tables(tmp_path, monkeypatch):
     pytest.importorskip("numpyro")
-    rows = run_cell(Cell("linear", "gross", 0.1, 0, 100), draws=100, chains=2)
+    cell = Cell("linear", "gross", 0.1, 0, 100)
+    bench = Workbench(cell, draws=100, chains=2)
+    monkeypatch.setattr(board, "REFERENCES", tmp_path / "references.csv")
+    board.write_reference(cell, bench.reference())
+    reference = board.read_references()[cell]
+    assert reference.names == ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma_unconstrained__")
+    rows = [bench.line(method, reference) for method in methods_of(cell)]
     bias = {row["method"]: row["bias"] for row in rows}
-    assert set(bias) == {"robula", "all rows", "Student-t"}
+    assert set(bias) == {"robula", "all rows", "Student-t", "mixture"}
     assert bias["robula"] < 1.0 < bias["all rows"]
     assert rows[0]["bad_weight"] < 0.2 < 0.9 < rows[0]["good_weight"]
     text = board.tables(pd.DataFrame(rows))

@@ -182,7 +182,7 @@ def test_text_table_and_picture():
 
 def test_every_model_has_influences():
     for name, model in small_models().items():
-        found = robula.influence(model, sampled(model, draws=200))
+        found = robula.influence(model, sampled(model, kernel="preconditioned_lm", draws=100))
         assert np.isfinite(found.removal).all(), name
         assert np.isfinite(found.change([0, 1])).all(), name
         assert found.hangs_on(found.names[0]).text

@@ -112,10 +112,17 @@ def test_figures_1_and_2_share_their_runs(tiny):
 
 
 def test_numbers_do_not_depend_on_the_number_of_workers(tiny, tmp_path):
+    """Two worked for the figures, one for these: every fourth job of three kinds."""
     out, _ = tiny
-    reproduce(("figure1", "figure3"), tmp_path, plan=TINY, workers=1, progress=False)
-    for figure in ("figure1", "figure3"):
-        assert (tmp_path / figure / f"{figure}.csv").read_bytes() == (out / figure / f"{figure}.csv").read_bytes()
+    jobs = [job for figure in ("figure1", "figure3", "figure5") for job in jobs_for(figure, TINY, 0)[::4]]
+    run_jobs(jobs, tmp_path, 1, resume=False, progress=False)
+    for job in jobs:
+        assert without_times(tmp_path / f"{job.key}.json") == without_times(out / "jobs" / f"{job.key}.json")
+
+
+def without_times(path: Path) -> list[dict]:
+    rows = json.loads(path.read_text())["rows"]
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
 def test_the_documentation_page_is_written_from_the_output(tiny, tmp_path):
@@ -191,7 +198,7 @@ if __name__ == "__main__":
 """
 
 
-def test_killed_three_times_and_resumed_the_table_is_the_same(tiny, tmp_path):
+def test_killed_twice_and_resumed_the_table_is_the_same(tiny, tmp_path):
     """SIGKILL whenever a few more jobs are done; no worker stays behind, nothing is half-written."""
     root = Path(__file__).parents[2]
     (tmp_path / "run.py").write_text(KILLED)
@@ -199,7 +206,7 @@ def test_killed_three_times_and_resumed_the_table_is_the_same(tiny, tmp_path):
     command = [sys.executable, str(tmp_path / "run.py"), str(out)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for _ in range(2):
         before = len(list((out / "jobs").glob("*.json"))) if out.exists() else 0
         process = subprocess.Popen(command, cwd=root, env=environment)
         deadline = time.monotonic() + 60

@@ -85,7 +85,7 @@ def test_a_likelihood_without_forward_mode_works():
 
     square.defvjp(lambda x: (x**2, x), lambda x, g: (2 * x * g,))
     model = robula.from_jax(lambda t, r: -0.5 * square(r - t), Y, log_prior=robula.NormalPrior(0.0, 1.0), init=0.0)
-    posterior = robula.sample(model, contamination=0.0, draws=20)
+    posterior = robula.sample(model, contamination=0.0, kernel="preconditioned_lm", draws=20)
     assert np.isfinite(posterior.draws).all()
 
 
@@ -114,7 +114,7 @@ def test_names_that_clash_are_told_apart():
 
     model = robula.from_jax(log_likelihood, Y, log_prior=robula.NormalPrior(0.0, 1.0), init=init)
     assert len(set(model.parameter_names)) == 4
-    table = robula.sample(model, contamination=0.0, draws=20).summary()
+    table = robula.sample(model, contamination=0.0, kernel="preconditioned_lm", draws=20).summary()
     assert list(table.index) == ["a.b", "a.b.2", "chain.2", "row_weights.2"]
     assert model.parameters(np.zeros(4))["a.b"].dtype == np.float64
 

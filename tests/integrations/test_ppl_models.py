@@ -115,7 +115,9 @@ def test_scale_parameters_come_back_positive_under_their_names(language, pm):
         if language == "numpyro"
         else robula.from_pymc(pymc_line_with_scale(pm))
     )
-    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=400, chains=2)
+    posterior = robula.sample(
+        model, contamination=0.0, selector="mean", kernel="preconditioned_lm", draws=400, chains=2
+    )
     # As long as the data, "fitted" is left out.
     assert sorted(posterior.variables) == ["beta", "noise", "precision"]
     noise = posterior.variables["noise"]

@@ -128,7 +128,7 @@ def test_a_posterior_alone_is_enough(run, tmp_path):
 
 def test_clean_data_and_a_model_with_its_own_variables(tmp_path):
     model = small_models()["jax"]
-    posterior = robula.sample(model, contamination=0.0, draws=50, selector="mean")
+    posterior = robula.sample(model, contamination=0.0, draws=50, selector="mean", kernel="preconditioned_lm")
     text = " ".join(parse(robula.report(posterior, tmp_path / "r.html", model=model)).text)
     assert "None of the 40 rows" in text
     assert "beta[0]" in text

@@ -17,7 +17,7 @@ MODELS = small_models()
 @pytest.mark.parametrize("name", ["linear-intercept", "logistic", "poisson", "mean-full", "jax"])
 def test_groups_and_their_shapes(name):
     model = MODELS[name]
-    posterior = robula.sample(model, contamination=0.0, selector="mean", draws=20, chains=2)
+    posterior = robula.sample(model, contamination=0.0, selector="mean", kernel="preconditioned_lm", draws=20, chains=2)
     data = posterior.to_arviz(model=model, log_likelihood=True)
     (likelihood,) = data["log_likelihood"].data_vars.values()
     assert likelihood.dims == ("chain", "draw", "row")

@@ -261,11 +261,11 @@ def test_poisson_survives_a_far_start():
     y = rng.poisson(np.exp(0.5 + X @ truth))
     y[:20] = 300
     model = robula.PoissonModel(X, y, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
-    posterior = robula.sample(model, contamination=0.1, draws=500, burn_in=1000, start=np.full(4, 10.0), seed=1)
+    posterior = robula.sample(model, contamination=0.1, draws=300, burn_in=500, start=np.full(4, 10.0), seed=1)
     assert not posterior.stats["guarded"].any()
-    near = robula.sample(model, contamination=0.1, draws=500, burn_in=500, seed=2)
+    near = robula.sample(model, contamination=0.1, draws=300, burn_in=300, seed=2)
     np.testing.assert_allclose(posterior.mean, near.mean, atol=0.1)
-    plain = robula.sample(model, contamination=0.1, selector="mean", draws=500, burn_in=500, seed=2)
+    plain = robula.sample(model, contamination=0.1, selector="mean", draws=300, burn_in=300, seed=2)
     errors = [np.linalg.norm(run.mean - [0.5, *truth]) for run in (posterior, plain)]
     assert errors[0] < 0.5 * errors[1]
     assert posterior.row_weights[:20].mean() < 0.1

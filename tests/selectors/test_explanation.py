@@ -53,8 +53,10 @@ def test_a_population_costs_its_numbers_and_a_price():
     counted = rows.coarsening
     size = np.log1p(counted * explanation.members.sum())
     needed = constants.DECISIVE * rows.maturity
-    unpaid = counted * float((1.0 - explanation.weights) @ np.maximum(needed - explanation.decisive, 0.0))
-    expected = counted * explanation.log_likelihood + explanation.log_prior - unpaid
+    undecided, w = np.maximum(needed - explanation.decisive, 0.0), explanation.weights
+    kept = np.log(w + (1.0 - w) * np.exp(-undecided)).sum()
+    assert kept < -1.0
+    expected = counted * (explanation.log_likelihood + kept) + explanation.log_prior
     expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
     expected -= counted * constants.PRICE_OF_A_COLUMN * 2
     assert explanation.evidence == pytest.approx(expected, rel=1e-9)

@@ -10,6 +10,8 @@ import robula
 from robula.result.convergence import effective_sample_sizes
 from robula.target.centre_search import robust_centre
 
+pytestmark = pytest.mark.no_cover
+
 
 def ill_conditioned(condition: float, n: int = 400, dim: int = 6) -> robula.LinearModel:
     """A regression whose Fisher information has the given condition number, in correlated columns."""
@@ -89,8 +91,11 @@ def test_poisson_far_start_under_preconditioning():
     ],
 )
 def test_simulation_based_calibration(name, kernel):
-    """A correct sampler fails a test of three parameters with probability 3e-4; the seeds are fixed."""
-    assert p_values(ranks(name, kernel, 80)).min() > 1e-4
+    """A correct sampler fails a test of three parameters with probability 3e-4; the seeds are fixed.
+
+    Fifty replications, five to a bin: the chi-square law still holds. docs/calibration.md has a thousand.
+    """
+    assert p_values(ranks(name, kernel, 50)).min() > 1e-4
 
 
 def test_exact_draws_are_those_of_the_weighted_posterior_in_any_units():

@@ -11,6 +11,7 @@ numpyro = pytest.importorskip("numpyro")
 dist = pytest.importorskip("numpyro.distributions")
 
 ROWS, BAD = 400, 20
+pytestmark = pytest.mark.no_cover
 
 
 def line(X, y):

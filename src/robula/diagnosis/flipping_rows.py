@@ -18,7 +18,7 @@ from robula._intervals import LEVEL, TAILS
 from robula._types import FloatArray, IntArray
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
-from robula.models.posterior_mode import inverse_factor, weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode, weighted_precision, width_factor
 
 # Sets of more than this share of the rows are not looked for: then a conclusion hangs on no few rows.
 _LARGEST_SET = 0.2
@@ -179,7 +179,7 @@ class WithoutRows:
             mode = weighted_mode(self.model, weights, start)
             modes.append(mode)
             if self.model.dense_curvature:
-                factors.append(inverse_factor(weighted_precision(self.model, weights, mode)))
+                factors.append(width_factor(weighted_precision(self.model, weights, mode)))
         centred = self.draws - self.theta
         if factors:
             centred = np.linalg.solve(factors[0], centred.T).T @ factors[1].T

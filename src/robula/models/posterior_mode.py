@@ -23,6 +23,7 @@ _PROMISED = 0.1
 # still made ends at about 1e-10 widths; and below this share of the log density its changes are rounding.
 _ARRIVED, _ROUNDING = 1e-10, 1e-13
 _LIMITED_MEMORY_STEPS = 200
+_FLAT = 1e-3
 _PLAIN_STEPS = 100
 # Of the parameters given their hyperparameters, between two steps of those; their step's length and when they rest.
 _INNER_STEPS = 2
@@ -268,6 +269,21 @@ def inverse_factor(precision: FloatArray) -> FloatArray:
     """Lower triangular F (d, d) with F F' = precision^-1, without forming the inverse, which may not be definite."""
     reversed_factor = np.linalg.cholesky(precision[::-1, ::-1])
     factor: FloatArray = solve_triangular(reversed_factor, np.eye(len(precision)), lower=True).T[::-1, ::-1]
+    return factor
+
+
+def width_factor(precision: FloatArray) -> FloatArray:
+    """F (d, d) with F F' = precision^-1, by the sizes of its eigenvalues where it is not positive definite.
+
+    In a hierarchical model the joint density need not be concave where the scale of group effects is most likely. A
+    flat direction counts as having a thousandth of the largest curvature.
+    """
+    try:
+        return inverse_factor(precision)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(precision)
+    sizes = np.abs(values)
+    factor: FloatArray = vectors / np.sqrt(np.maximum(sizes, _FLAT * sizes.max()))
     return factor
 
 

@@ -12,7 +12,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.models.posterior_mode import inverse_factor, weighted_precision
+from robula.models.posterior_mode import weighted_precision, width_factor
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
@@ -48,7 +48,7 @@ def draw_start(
     """
     if selector.centre is not None and variance is None:
         weights = selector.select_rows(model, centre.theta, contamination).weights
-        factor = inverse_factor(weighted_precision(model, weights, centre.theta))
+        factor = width_factor(weighted_precision(model, weights, centre.theta))
         first = np.stack([centre.theta + factor @ rng.standard_normal(model.dim) for rng in rngs])
         return first, "normal, around the robust centre with the covariance of the trusted rows' posterior"
     middle = model.initial if selector.centre is None else centre.theta

@@ -94,6 +94,7 @@ class Explanation:
             spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
             self.law.parameters[0] = math.log(max(spread, 1e-9))
         self.wanted = 0.0
+        self._needed = 0.0 if rows.declared else constants.DECISIVE * rows.maturity
 
     @property
     def free(self) -> bool:
@@ -200,6 +201,9 @@ class Explanation:
         joint = prior + np.column_stack(densities) + self.rows.bad_odds[:, None]
         bad, clean = _log_sum(joint), law - total
         self.decisive: FloatArray = bad - _log_sum(prior) - law
+        # What is not decisive is settled in favour of keeping rows.
+        undecided = np.maximum(self._needed - self.decisive, 0.0)
+        self._settled_log_likelihood = float(np.logaddexp(bad - undecided, clean).sum()) + scores.base
         self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
         self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
         self.weights = 1.0 - doubt
@@ -229,17 +233,15 @@ class Explanation:
         return self.law.log_prior() + sum(population.log_prior() for population in self.populations)
 
     def _evidence(self) -> float:
-        """Log evidence in which a row counts ``coarsening``, less Occam's factors and what is not decisive."""
+        """Log evidence, less Occam's factors: a row counts ``coarsening``, one that is not decisively bad as kept."""
         counted = self.rows.coarsening
         scores = self.scores
-        evidence = counted * self.log_likelihood + self.log_prior
+        evidence = counted * self._settled_log_likelihood + self.log_prior
         if self.free:
             slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
             evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
-            needed = 0.0 if self.rows.declared else constants.DECISIVE * self.rows.maturity
-            evidence -= counted * float((1.0 - self.weights) @ np.maximum(needed - self.decisive, 0.0))
         sizes = np.log1p(counted * self.members.sum(axis=0))
         return (
             evidence

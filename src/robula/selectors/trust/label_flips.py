@@ -99,6 +99,7 @@ class FlipExplanation:
         """Covariance (d, d) of the solution of sum w_i g_i = 0 and of the gate's own equations [huber1967]."""
         model, w, d = self._model, self.weights, self._model.dim
         gradients = model.gradients(self.theta)
+        counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
         columns = self._columns if self._gated else np.zeros((model.n_rows, 0))
         expected = expit(np.clip(self._columns @ self.gate, -15.0, 15.0))
@@ -108,11 +109,11 @@ class FlipExplanation:
         gate_prior = np.diag(self._gate_precision()) if self._gated else np.zeros((0, 0))
         slope = np.block(
             [
-                [weighted_precision(model, w, self.theta) - gradients.T @ moved, (gradients.T * variance) @ columns],
+                [weighted_precision(model, w, self.theta) - counted.T @ moved, (counted.T * variance) @ columns],
                 [columns.T @ moved, (columns.T * (expected * (1.0 - expected) - variance)) @ columns + gate_prior],
             ]
         )
-        scores = np.column_stack([gradients * w[:, None], columns * (1.0 - w - expected)[:, None]])
+        scores = np.column_stack([counted * w[:, None], columns * (1.0 - w - expected)[:, None]])
         spread = scores.T @ scores
         spread[:d, :d] += model.prior.precision(self.theta)
         spread[d:, d:] += gate_prior

@@ -38,8 +38,8 @@ def louis_covariance(model: ModelWithLaw, weights: FloatArray, theta: FloatArray
     doubtful = np.flatnonzero(weights * (1.0 - weights) > SURE)
     if not len(doubtful):
         return np.asarray(factor @ factor.T)
-    w = weights[doubtful]
-    whitened = model.take(doubtful).gradients(theta) @ factor * np.sqrt(w * (1.0 - w))[:, None]
+    w, rows = weights[doubtful], model.take(doubtful)
+    whitened = rows.gradients(theta) @ factor * rows.counted(np.sqrt(w * (1.0 - w)))[:, None]
     missing, axes = np.linalg.eigh(whitened.T @ whitened)
     widened = 1.0 / np.maximum(1.0 - missing, 1.0 / _MOST_WIDENING)
     rotated = factor @ axes

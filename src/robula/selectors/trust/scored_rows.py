@@ -87,10 +87,13 @@ class ScoredRows:
         return part
 
     def _limits(self) -> tuple[BoolArray, BoolArray]:
-        """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond."""
+        """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond.
+
+        Many rows share a value of a discrete law anyway.
+        """
         nowhere = np.zeros(self.count, dtype=np.bool_)
         y = self.model.response
-        if y is None or self.model.noise == "implied" or len(np.unique(y)) < 10:
+        if y is None or len(np.unique(y)) < 10 or np.less(*self.model.scores(self.model.initial)).all():
             return nowhere, nowhere
         upper = _limit(y)
         lower = _limit(-y)
@@ -112,11 +115,12 @@ class ScoredRows:
         else:
             exact = ~interval
             base = float((self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)[exact].sum())
-        left = np.maximum(1.0 - weights * leverage, _LEAST_LEFT)
+        counted = self.model.counted(weights)
+        left = np.maximum(1.0 - counted * leverage, _LEAST_LEFT)
         scale = np.sqrt(left * (left + leverage))
         if self.model.noise == "estimated":
             # The estimated scale has used up what the coefficients took.
-            used = float(weights @ leverage) / max(float(weights.sum()), 1.0)
+            used = float(counted @ leverage) / max(float(counted.sum()), 1.0)
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
@@ -145,7 +149,7 @@ class ScoredRows:
         inner = ~self.model.hyperparameters
         features = self.model.features(theta)[:, inner]
         prior = self.model.prior.precision(theta)[np.ix_(inner, inner)]
-        information: FloatArray = (features.T * weights) @ features + prior
+        information: FloatArray = (features.T * self.model.counted(weights)) @ features + prior
         result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
         return result
 

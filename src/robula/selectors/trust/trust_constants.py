@@ -30,9 +30,10 @@ PSEUDO_ROWS = 5.0
 #: Prior standard deviations of a gate's slopes: where the population is, how much it disagrees, how far out it is.
 GATE_SLOPES = (3.0, 1.0, 1.0)
 
-#: A removed row must be e^3 = 20 times likelier under the bad law than under the clean one, or explanations pay for it.
-#: Derived from "what is not decisive is settled in favour of keeping rows"; not asked for where the noise is declared.
-DECISIVE = 3.0
+#: A row that is called bad must be 100 times likelier under the bad law than under the clean one ("decisive" in
+#: Jeffreys' scale), or it counts as kept when explanations are compared: what is not decisive is settled in favour of
+#: keeping rows. Not asked for where the noise is declared.
+DECISIVE = 4.6
 #: Log odds against a population of bad rows before the data are seen: also 20 to 1.
 PRICE = 3.0
 
