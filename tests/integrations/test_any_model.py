@@ -67,7 +67,7 @@ def test_widths_where_a_density_is_not_concave():
 def test_a_share_that_is_to_be_estimated():
     """It was refused, with the advice to use the selector that was in use."""
     model = robula.from_numpyro(groups, GROUP, grouped_rows(0.8, 15.0))
-    posterior = robula.sample(model, contamination="estimate", **{**OPTIONS, "draws": 50, "burn_in": 100})
+    posterior = robula.sample(model, contamination="estimate", **{**OPTIONS, "draws": 50})
     assert abs(float((1.0 - posterior.row_weights).mean()) - BAD.mean()) < 0.05
 
 
