@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.leaderboard import logistic, mean, regression, settings
 from benchmarks.leaderboard.ours import SkippedError
-from robula.experiments.jobs import Job, Outcome
+from robula.experiments.runner import Job, Outcome
 
 
 def regression_job(attack: str, dim: int, contamination: float, seed: int, method: str) -> Outcome:

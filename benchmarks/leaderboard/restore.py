@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.leaderboard.registry import jobs
-from robula.experiments.jobs import Job
+from robula.experiments.runner import Job
 
 _TEXT = ("kind", "dataset", "attack", "method")
 

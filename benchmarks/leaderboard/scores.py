@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from robula.experiments.scores import calibration_error
+from robula.experiments.logistic import calibration_error
 from robula.metrics import clean_posterior_gap, interval_coverage
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.result.convergence import effective_sample_sizes

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from robula._validation import show
+from robula.exceptions import InputError
 
 _SEAL = "sha256"
 
@@ -77,3 +81,12 @@ def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def matching_files(files: str | Sequence[str]) -> list[str]:
+    """Return the files of a pattern or list, sorted; refuse none."""
+    patterns = [files] if isinstance(files, str) else list(files)
+    found = sorted({path for pattern in patterns for path in glob.glob(str(pattern))})
+    if not found:
+        raise InputError(f"no file matches {show(files)}.")
+    return found

@@ -205,3 +205,23 @@ def test_responses_that_are_not_of_the_model_are_refused(kind, y, message):
 def test_degrees_of_freedom_are_positive():
     with pytest.raises(InputError, match="degrees_of_freedom"):
         StudentTModel(np.ones((3, 1)), [1.0, 2.0, 3.0], degrees_of_freedom=0.0)
+
+
+@pytest.mark.parametrize("noise", [0.7, "estimate"])
+@pytest.mark.parametrize("counts", [None, np.arange(40) % 3 + 0.5])
+def test_few_rows_have_the_likelihood_of_all(noise, counts):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 3)) * [1.0, 100.0, 1e-3]
+    model = robula.LinearModel(X, rng.normal(size=40), noise_scale=noise, intercept=True, row_weights=counts)
+    weights = rng.uniform(size=40)
+    few, few_weights = model.compressed(weights)
+    assert few.n_rows == 5
+    theta = rng.normal(size=(2, model.dim))
+    ours, theirs = (m.weighted_log_likelihood_and_gradient(theta, w) for m, w in ((few, few_weights), (model, weights)))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-10)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9, atol=1e-9 * np.abs(theirs[1]).max())
+    np.testing.assert_allclose(
+        few.curvature(theta[0], few_weights), model.curvature(theta[0], weights), rtol=1e-9, atol=1e-9
+    )
+    # A negative control: other weights have another likelihood.
+    assert abs(ours[0][0] - model.weighted_log_likelihood_and_gradient(theta, weights**2)[0][0]) > 1e-3

@@ -14,8 +14,8 @@ import pytest
 import robula
 from robula.diagnosis.odd_cells import odd_cells
 from robula.models.posterior_mode import laplace
+from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import reasons
-from robula.reporting.law_fit import law_fit
 from tests.helpers import small_models
 
 NASTY = "<script>alert(1)</script>"

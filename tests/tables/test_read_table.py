@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from robula.cli.main import app
 from robula.exceptions import InputError
 from robula.tables.prepared_table import prepare_table
-from robula.tables.read_table import read_table
-from robula.tables.write_table import csv_text
+from robula.tables.table_files import csv_text, read_table
 
 RUNNER = CliRunner()
 pytestmark = pytest.mark.filterwarnings("ignore::robula.exceptions.RobulaWarning")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import robula
 from robula import theory
-from robula.theory.recursion import ALL_ROWS_LIMIT
+from robula.theory.gradient_error import ALL_ROWS_LIMIT
 
 ALL_ROWS = robula.RecursiveMean(variant="all_rows")
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from robula.cli.main import app
-from robula.tables.read_table import read_table
+from robula.tables.table_files import read_table
 from robula.workflow.fit_table import Options, fit_table
 
 RUNNER = CliRunner()

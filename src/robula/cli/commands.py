@@ -66,7 +66,7 @@ def fit(
     with plain_errors("fit", debug=debug):
         from robula.exceptions import InputError
         from robula.result.thresholds import DISTRUSTED
-        from robula.tables.read_table import read_table
+        from robula.tables.table_files import read_table
         from robula.workflow.fit_files import fit_files, is_pattern, rows_of
         from robula.workflow.fit_table import Options, fit_table
         from robula.workflow.run_folder import is_run, space_needed, write_run
@@ -158,7 +158,7 @@ def predict(
     """Predict new rows, with intervals."""
     with plain_errors("predict", debug=debug):
         from robula.exceptions import InputError
-        from robula.tables.write_table import csv_text, write_table
+        from robula.tables.table_files import csv_text, write_table
         from robula.workflow.predict_file import predict_file
 
         if out is not None and not out.parent.is_dir():

@@ -136,6 +136,28 @@ class WithoutRows:
     def _precision(self) -> FloatArray:
         return weighted_precision(self.model, self.weights, self.theta)
 
+    def _rest(self, rows: IntArray) -> list[tuple[Model, FloatArray]]:
+        """Models and weights whose likelihoods add up to that of the other rows: without a pass where that can be."""
+        if self._few is None:
+            return [(self.model, self.left(rows))]
+        return [self._few, (self.model.take(rows), -self.weights[rows])] if len(rows) else [self._few]
+
+    @cached_property
+    def _few(self) -> tuple[Model, FloatArray] | None:
+        return self.model.compressed(self.weights)
+
+    def gradient_left(self, rows: IntArray, theta: FloatArray) -> FloatArray:
+        """Gradient (d,) of the log posterior without these rows."""
+        likelihood = sum(model.weighted_gradient(theta, weights) for model, weights in self._rest(rows))
+        gradient: FloatArray = likelihood + self.model.prior.gradient(theta)
+        return gradient
+
+    def precision_left(self, rows: IntArray, theta: FloatArray) -> FloatArray:
+        """Negative Hessian (d, d) of the log posterior without these rows."""
+        likelihood = sum(model.curvature(theta, weights) for model, weights in self._rest(rows))
+        precision: FloatArray = likelihood + self.model.prior.precision(theta)
+        return precision
+
     def left(self, rows: IntArray) -> FloatArray:
         """Weights (n,) without these rows."""
         weights = self.weights.copy()
@@ -149,11 +171,10 @@ class WithoutRows:
             centred = self.draws - self.theta
             step: FloatArray = -(centred.T @ (centred @ gradient)) / (len(centred) - 1.0)
             return step
-        left = self.left(rows)
-        first = -_solve(weighted_precision(self.model, left, self.theta), gradient)
+        first = -_solve(self.precision_left(rows, self.theta), gradient)
         there = self.theta + first
-        rest = self.model.weighted_gradient(there, left) + self.model.prior.gradient(there) - self._offset
-        precision = weighted_precision(self.model, left, there)
+        rest = self.gradient_left(rows, there) - self._offset
+        precision = self.precision_left(rows, there)
         second = _solve(precision, rest)
         # A correction that is larger than what it corrects is none: the steps have left where they are good.
         sound = np.isfinite(second).all() and second @ precision @ second < first @ precision @ first
@@ -164,7 +185,7 @@ class WithoutRows:
         direction = self.directions[place]
         widening = 1.0
         if self.model.dense_curvature:
-            now = weighted_precision(self.model, self.left(rows), self.theta + moved)
+            now = self.precision_left(rows, self.theta + moved)
             variances = [float(direction @ _solve(matrix, direction)) for matrix in (now, self._precision)]
             widening = float(np.sqrt(variances[0] / variances[1])) if min(variances) > 0 else np.inf
         mean = before.mean + float(direction @ moved)
@@ -270,7 +291,7 @@ class _Found(NamedTuple):
 def _ranked_without(without: WithoutRows, place: int, sign: float, aside: IntArray) -> IntArray:
     """All rows, those first that pull the quantity most at the fit without some of them."""
     there = without.theta + without.move(aside)
-    pull = _solve(weighted_precision(without.model, without.left(aside), there), without.directions[place])
+    pull = _solve(without.precision_left(aside, there), without.directions[place])
     return _ranked((without.model.gradients(there) @ pull) * without.weights * sign)
 
 

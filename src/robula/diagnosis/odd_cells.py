@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -81,13 +82,13 @@ class OddCells:
     limit: float
     usual: FloatArray
 
-    @property
+    @cached_property
     def oddest(self) -> IntArray:
         """Place of each row's oddest column, shape (n,)."""
         place: IntArray = np.abs(self.scores).argmax(axis=1)
         return place
 
-    @property
+    @cached_property
     def row_scores(self) -> FloatArray:
         """Score of each row's oddest cell, without sign, shape (n,); 0 where there is no column."""
         scores: FloatArray = np.abs(self.scores).max(axis=1, initial=0.0)

@@ -16,8 +16,8 @@ from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode, weighted_precision
 from robula.result.posterior import Posterior
-from robula.run.description import build
 from robula.run.repeat import setup_of
+from robula.run.setup import build
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.target.centre_search import robust_centre

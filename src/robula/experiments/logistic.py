@@ -13,11 +13,10 @@ from scipy.special import expit
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.datasets.dataset_loaders import load
 from robula.exceptions import DivergenceError
-from robula.experiments.jobs import Outcome
-from robula.experiments.readings import LETTER, READINGS, Reading
-from robula.experiments.scores import calibration_error, largest_rhat, log_likelihoods
+from robula.experiments.choices import LETTER, READINGS, Reading
+from robula.experiments.runner import Outcome
 from robula.models.logistic_model import LogisticModel
-from robula.result.convergence import effective_sample_sizes
+from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
 from robula.run.sampler import sample
 from robula.selectors.sample_mean import SampleMean
@@ -252,3 +251,23 @@ def _scores(split: Split, posterior: Posterior, at_mean: FloatArray) -> dict[str
 
 def _with_ones(X: FloatArray) -> FloatArray:
     return np.column_stack([np.ones(len(X)), X])
+
+
+def log_likelihoods(X: FloatArray, y: FloatArray, theta: FloatArray) -> FloatArray:
+    """Log-likelihood of each label (n,) of 0 and 1 under logistic regression with theta = (intercept, coefficients)."""
+    eta = theta[0] + X @ theta[1:]
+    values: FloatArray = -np.logaddexp(0.0, np.where(y > 0.5, -eta, eta))
+    return values
+
+
+def calibration_error(probabilities: FloatArray, y: FloatArray, bins: int = 10) -> float:
+    """Expected calibration error: mean over equal bins of |mean probability - share of ones|, weighted by rows."""
+    which = np.minimum((probabilities * bins).astype(int), bins - 1)
+    counts = np.bincount(which, minlength=bins)
+    gaps = np.abs(np.bincount(which, probabilities, bins) - np.bincount(which, y, bins))
+    return float(gaps.sum() / counts.sum())
+
+
+def largest_rhat(values: FloatArray) -> float:
+    """Largest R-hat over the columns of values (chains, draws, k)."""
+    return float(np.nanmax(r_hats(values)))

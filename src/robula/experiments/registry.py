@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from robula.experiments.jobs import Job, Outcome
+from robula.experiments.choices import LETTER
 from robula.experiments.logistic import logistic_job
-from robula.experiments.readings import LETTER
+from robula.experiments.runner import Job, Outcome
 from robula.experiments.synthetic import mean_job, regression_job
 
 #: Functions that a job may name.

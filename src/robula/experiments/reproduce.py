@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from robula._version import __version__
 from robula.datasets.dataset_loaders import BUILT_IN, load
 from robula.exceptions import DatasetUnavailableError
-from robula.experiments.choices import BY_FIGURE
+from robula.experiments.choices import BY_FIGURE, READINGS
 from robula.experiments.claims import NOT_RUN, Claim, with_readings
 from robula.experiments.claims_logistic import comparison_table, flipped_claims, uncorrupted_claims
 from robula.experiments.claims_synthetic import (
@@ -26,10 +26,8 @@ from robula.experiments.claims_synthetic import (
     regression_claims,
 )
 from robula.experiments.figures import curves_figure, gap_figure, likelihood_figure, recovery_figure
-from robula.experiments.jobs import Job, Outcome
-from robula.experiments.readings import READINGS
 from robula.experiments.registry import FIGURES, FULL, QUICK, Plan, jobs_for, reading_jobs
-from robula.experiments.runner import run_jobs, tidy
+from robula.experiments.runner import Job, Outcome, run_jobs, tidy
 
 #: Headings of the figures.
 TITLES = {

@@ -7,6 +7,7 @@ depend on the number of workers.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import multiprocessing
@@ -14,15 +15,50 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from robula._files import write_text
 from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
-from robula.experiments.jobs import Job, Outcome
 from robula.run.driver import track
+
+#: What a job returns: rows for the table, and longer lists of numbers for the figures.
+Outcome = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of a registered function.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the function in :data:`robula.experiments.registry.WORK`.
+    parameters : dict
+        Its keyword arguments; only what JSON can hold.
+    """
+
+    kind: str
+    parameters: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """A file name that no other job has: kind, the telling parameters, and a hash of all of them."""
+        text = json.dumps([self.kind, self.parameters], sort_keys=True)
+        words = [
+            str(self.parameters[name])
+            for name in ("dataset", "attack", "n_clean", "dim", "contamination", "flips", "run", "method", "reading")
+            if name in self.parameters
+        ]
+        return "-".join([self.kind, *words, hashlib.sha256(text.encode()).hexdigest()[:10]])
+
+    def run(self, work: dict[str, Callable[..., Outcome]]) -> Outcome:
+        """Do it."""
+        return work[self.kind](**self.parameters)
+
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

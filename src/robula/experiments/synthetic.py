@@ -9,8 +9,8 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.exceptions import DivergenceError
-from robula.experiments.jobs import Outcome
-from robula.experiments.readings import LETTER, READINGS, Reading
+from robula.experiments.choices import LETTER, READINGS, Reading
+from robula.experiments.runner import Outcome
 from robula.metrics import clean_posterior_gap
 from robula.models.linear_model import LinearModel
 from robula.models.mean_model import MeanModel

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import check_contamination, check_name, check_positive, show
 from robula.exceptions import InputError

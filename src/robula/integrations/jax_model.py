@@ -5,30 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
-from robula.integrations.cdf_law import CdfLaw, RowResponses
-from robula.integrations.jax_prior import JaxPrior, PriorFunctions
+from robula.integrations.jax_functions import (
+    JaxPrior,
+    Structure,
+    chunk_functions,
+    movement,
+    no_prior,
+    normal_prior,
+    resolve_prior,
+)
 from robula.integrations.jax_support import (
     Float64,
     call_second_derivative,
     check_data,
     flatten_init,
-    hessian_of,
     parameter_names,
     x64,
 )
 from robula.integrations.law_of_rows import LawOfRows
-from robula.integrations.nuts_kernel import NUTS, Movement, has_numpyro
+from robula.integrations.laws_without_family import CdfLaw, RowResponses
+from robula.integrations.nuts_kernel import NUTS, has_numpyro
 from robula.models.model import Model
-from robula.models.priors import FlatPrior, NormalPrior, Prior
+from robula.models.priors import NormalPrior
 from robula.tables.arrays import column_names
 
 # Per-row gradients of one chunk take at most about this many bytes.
@@ -130,8 +136,8 @@ class JaxModel(Model):
         self.parameter_names = parameter_names(paths)
         key = tuple((shape, str(self._init.dtype)) for _, shape in paths)
         tree = jax.tree_util.tree_structure(init)
-        self._functions = _functions(log_likelihood, _Structure(unravel, (tree, key)), self.dim)
-        self.prior = _resolve_prior(jax, log_prior, _Structure(unravel, (tree, key)), self.dim)
+        self._functions = chunk_functions(log_likelihood, Structure(unravel, (tree, key)), self.dim)
+        self.prior = resolve_prior(jax, log_prior, Structure(unravel, (tree, key)), self.dim)
         self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
         with x64(jax):
             self._store(jax, jax.tree_util.tree_structure(data), leaves)
@@ -245,7 +251,7 @@ class JaxModel(Model):
             return None
         function, arguments = self._prior_in_jax()
         weights = self._chunked(counts[None])[0]
-        return NUTS(_movement(self._functions, function), (self._chunks, weights, *arguments), burn_in)
+        return NUTS(movement(self._functions, function), (self._chunks, weights, *arguments), burn_in)
 
     def _prior_in_jax(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """The log prior as a function ``(flat, *arguments)`` that JAX can trace, and the arguments."""
@@ -253,8 +259,8 @@ class JaxModel(Model):
             return self.prior.function, ()
         if isinstance(self.prior, NormalPrior):
             origin = np.zeros(self.dim)
-            return _normal_prior, (origin + self.prior.mean, self.prior.precision(origin))
-        return _no_prior, ()
+            return normal_prior, (origin + self.prior.mean, self.prior.precision(origin))
+        return no_prior, ()
 
     def log_density(self, weights: FloatArray) -> Callable[[Any], Any]:
         """The log posterior of weighted rows (n,) as a function of the parameters' tree that JAX can trace."""
@@ -335,118 +341,6 @@ class JaxModelWithLaw(JaxModel, LawOfRows):
         with x64(jax):
             other._chunks = {**self._chunks, self._response: jax.numpy.asarray(padded.reshape(leaf.shape))}
         return other
-
-
-class _Structure:
-    """How flat parameters become the user's tree; equal for equal trees and shapes, so that compiled code is found."""
-
-    def __init__(self, unravel: Callable[[Any], Any], key: Any) -> None:
-        self.unravel, self.key = unravel, key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Structure) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-@lru_cache(16)
-def _kept_functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
-    return _Functions(log_likelihood, structure.unravel, dim)
-
-
-def _functions(log_likelihood: Callable[[Any, Any], Any], structure: _Structure, dim: int) -> _Functions:
-    """Compile, or find what was compiled for the same function: data are arguments."""
-    try:
-        return _kept_functions(log_likelihood, structure, dim)
-    except TypeError:  # a callable that cannot be a key
-        return _Functions(log_likelihood, structure.unravel, dim)
-
-
-@lru_cache(16)
-def _kept_prior(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
-    jax = import_extra("jax", "jax", "from_jax")
-    return PriorFunctions(jax, lambda flat: log_prior(structure.unravel(flat)))
-
-
-def _prior_functions(log_prior: Callable[[Any], Any], structure: _Structure) -> PriorFunctions:
-    try:
-        return _kept_prior(log_prior, structure)
-    except TypeError:
-        return _kept_prior.__wrapped__(log_prior, structure)
-
-
-class _Functions:
-    """What is compiled of a per-row log-likelihood; rows come in chunks (c, b, ...) and weights alike (c, b)."""
-
-    def __init__(self, log_likelihood: Callable[[Any, Any], Any], unravel: Callable[[Any], Any], dim: int) -> None:
-        jax = import_extra("jax", "jax", "from_jax")
-
-        def row_log_likelihood(flat: Any, row: Any) -> Any:
-            return log_likelihood(unravel(flat), row)
-
-        def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
-            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
-
-        def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)
-
-        def accumulate(function: Callable[..., Any], shape: tuple[int, ...]) -> Callable[..., Any]:
-            def total(flat: Any, chunked: Any, weights: Any) -> Any:
-                def add(so_far: Any, chunk: Any) -> Any:
-                    rows, chunk_weights = chunk
-                    return so_far + function(flat, rows, chunk_weights), None
-
-                return jax.lax.scan(add, jax.numpy.zeros(shape), (chunked, weights))[0]
-
-            return total
-
-        def join(values: Any) -> Any:
-            return values.reshape((-1, *values.shape[2:]))
-
-        each = jax.vmap(row_log_likelihood, in_axes=(None, 0))
-        each_gradient = jax.vmap(jax.grad(row_log_likelihood), in_axes=(None, 0))
-        gradient = accumulate(jax.grad(weighted_sum), (dim,))
-        hessian = accumulate(hessian_of(jax, weighted_sum), (dim, dim))
-        self.log_likelihood = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each)(flat, rows))))
-        self.gradients = Float64(jax, jax.jit(lambda flat, rows: join(over_chunks(each_gradient)(flat, rows))))
-        # Whether each row's gradient is finite, without keeping the (n, d) matrix.
-        finite = over_chunks(lambda flat, rows: jax.numpy.isfinite(each_gradient(flat, rows)).all(axis=1))
-        self.sound = Float64(jax, jax.jit(lambda flat, rows: join(finite(flat, rows))))
-        self.weighted_gradient = Float64(jax, jax.jit(jax.vmap(gradient, in_axes=(0, None, 0))))
-        self.hessian = Float64(jax, jax.jit(hessian))
-        self.weighted_sum = accumulate(weighted_sum, ())
-
-
-@lru_cache(16)
-def _movement(functions: _Functions, prior: Callable[..., Any]) -> Movement:
-    """NUTS on the weighted log-likelihood and a log prior ``(flat, *its arguments)``."""
-
-    def log_density(flat: Any, chunked: Any, weights: Any, *arguments: Any) -> Any:
-        return functions.weighted_sum(flat, chunked, weights) + prior(flat, *arguments)
-
-    return Movement(import_extra("jax", "jax", "from_jax"), log_density)
-
-
-def _no_prior(flat: Any) -> Any:
-    return 0.0
-
-
-def _normal_prior(flat: Any, mean: Any, precision: Any) -> Any:
-    return -0.5 * (flat - mean) @ precision @ (flat - mean)
-
-
-def _resolve_prior(jax: Any, log_prior: Any, structure: _Structure, dim: int) -> Prior:
-    if log_prior is None:
-        return FlatPrior()
-    if isinstance(log_prior, NormalPrior):
-        log_prior.check_dim(dim)
-        return log_prior
-    if not callable(log_prior):
-        raise InputError(
-            f"log_prior={show(log_prior)} is not allowed: pass a function, robula.NormalPrior(...) or None."
-        )
-    return JaxPrior(_prior_functions(log_prior, structure), dim)
 
 
 def _chunk_size(chunk_size: int | None, rows: int, dim: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray
 from robula.exceptions import InputError
-from robula.integrations.jax_prior import JaxPrior, PriorFunctions
+from robula.integrations.jax_functions import JaxPrior, PriorFunctions
 from robula.integrations.jax_support import (
     ARVIZ_NAMES,
     Float64,
@@ -21,6 +21,7 @@ from robula.integrations.jax_support import (
     hessian_of,
     jacobian_of,
     parameter_names,
+    row_local_reason,
     x64,
 )
 from robula.integrations.law_of_rows import LawOfRows
@@ -318,31 +319,6 @@ class RowsModelWithLaw(RowsModel, LawOfRows):
         other._observed = own
         other.__dict__["initial"] = self.initial
         return other
-
-
-def refuse_missing(language: str, observed: Mapping[str, Any], counted: Mapping[str, Any]) -> None:
-    """Refuse observed values that are not numbers, by row; ``counted`` are the rows that a mask leaves, by name."""
-    for name, value in observed.items():
-        array = np.asarray(value)
-        if array.dtype.kind != "f":
-            continue
-        bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
-        if name in counted:
-            bad &= np.broadcast_to(counted[name], bad.shape)
-        if bad.any():
-            raise InputError(
-                f"the {language} model's observed {name!r} has missing or infinite values in {int(bad.sum())} row(s), "
-                f"first {np.flatnonzero(bad)[:5].tolist()}; drop or impute these rows before fitting."
-            )
-
-
-def row_local_reason(language: str, name: str) -> str:
-    """Say why a latent variable of its own for every row cannot be had."""
-    return (
-        f"the {language} model has a latent variable of its own for every row, {name!r}. robula decides by a row's "
-        "pull on the common parameters whether to trust it, and a row that is explained by its own variable has none. "
-        f"Integrate {name!r} out (a marginal likelihood), or drop it."
-    )
 
 
 def trimmed_start(model: Model, start: FloatArray) -> FloatArray:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._types import FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
@@ -138,3 +138,28 @@ def parameter_names(shapes: list[tuple[str, tuple[int, ...]]]) -> tuple[str, ...
     for name, shape in shapes:
         names += [name + (f"[{','.join(map(str, index))}]" if shape else "") for index in np.ndindex(*shape)]
     return tuple(names)
+
+
+def refuse_missing(language: str, observed: Mapping[str, Any], counted: Mapping[str, Any]) -> None:
+    """Refuse observed values that are not numbers, by row; ``counted`` are the rows that a mask leaves, by name."""
+    for name, value in observed.items():
+        array = np.asarray(value)
+        if array.dtype.kind != "f":
+            continue
+        bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+        if name in counted:
+            bad &= np.broadcast_to(counted[name], bad.shape)
+        if bad.any():
+            raise InputError(
+                f"the {language} model's observed {name!r} has missing or infinite values in {int(bad.sum())} row(s), "
+                f"first {np.flatnonzero(bad)[:5].tolist()}; drop or impute these rows before fitting."
+            )
+
+
+def row_local_reason(language: str, name: str) -> str:
+    """Say why a latent variable of its own for every row cannot be had."""
+    return (
+        f"the {language} model has a latent variable of its own for every row, {name!r}. robula decides by a row's "
+        "pull on the common parameters whether to trust it, and a row that is explained by its own variable has none. "
+        f"Integrate {name!r} out (a marginal likelihood), or drop it."
+    )

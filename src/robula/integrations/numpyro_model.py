@@ -9,20 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
-from robula.integrations.jax_rows import (
-    RowFunctions,
-    RowsModel,
-    RowsModelWithLaw,
-    Values,
-    refuse_missing,
-    row_local_reason,
-)
-from robula.integrations.jax_support import Float64, x64
+from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
+from robula.integrations.jax_support import Float64, refuse_missing, x64
+from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
+from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, per_row, refuse_unsupported, row_sites
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 
 
@@ -74,19 +68,19 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
                 f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); pass its arguments "
                 "after it: from_numpyro(model, *args, **kwargs)."
             ) from error
-        rows = _row_sites(trace)
-    _refuse_unsupported(trace, rows)
+        rows = row_sites(trace)
+    refuse_unsupported(trace, rows)
     observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}
-    refuse_missing("NumPyro", observed, _counted(trace, rows))
+    refuse_missing("NumPyro", observed, counted_rows(trace, rows))
     made = _compiled(jax, model, args, kwargs, trace, rows, observed)
-    options = dict(data=made.data, observed=observed, init=made.init, source=model, dims=_dims(trace), coords={})
+    options = dict(data=made.data, observed=observed, init=made.init, source=model, dims=axis_names(trace), coords={})
     options["reweigh"] = functools.partial(_reweighed, jax, model, rows)
     if made.laws is None:
         return RowsModel(made.functions, **options)
     return RowsModelWithLaw(made.functions, made.laws, made.simulation, **options)
 
 
-def _reweighed(jax: Any, model: Callable[..., Any], rows: _RowSites, weights: Any) -> Callable[..., Any]:
+def _reweighed(jax: Any, model: Callable[..., Any], rows: RowSites, weights: Any) -> Callable[..., Any]:
     """Return the NumPyro model with rows that count so often (n,); priors and factors stay as they are."""
     from numpyro.primitives import Messenger
 
@@ -122,7 +116,7 @@ _KEPT = 16
 
 
 def _compiled(
-    jax: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any, rows: _RowSites, observed: Any
+    jax: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any, rows: RowSites, observed: Any
 ) -> _Made:
     """Compile, or find what was compiled for the same model and data of the same shapes.
 
@@ -166,7 +160,7 @@ def _compiled(
     return _Made(functions, laws, simulation, data, {moved[name]: value for name, value in start.items()})
 
 
-def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, rows: _RowSites) -> dict[str, Any]:
+def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, rows: RowSites) -> dict[str, Any]:
     """Unconstrained values of the latent sites, the medians of their priors where those have a density."""
     from numpyro.infer import init_to_median
     from numpyro.infer.util import initialize_model
@@ -182,7 +176,7 @@ def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, row
                 dynamic_args=False,
             )
         except RuntimeError as error:
-            values = sum(_per_row(jax, trace[name], frame) for name, frame in rows.frames.items())
+            values = sum(per_row(jax, trace[name], frame) for name, frame in rows.frames.items())
             bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
             where = f"; its log-likelihood is not finite in {len(bad)} row(s), first {bad[:5].tolist()}"
             raise InputError(
@@ -198,13 +192,14 @@ def _moved_names(jax: Any, model: Any, args: Any, kwargs: Any, start: dict[str, 
 
     with x64(jax):
         constrained = constrain_fn(model, args, kwargs, start)
-    return {name: name if _same(start[name], constrained[name]) else f"{name}_unconstrained__" for name in start}
+    kept = {name for name in start if np.array_equal(start[name], constrained[name])}
+    return {name: name if name in kept else f"{name}_unconstrained__" for name in start}
 
 
 class _Builder:
     """Functions of (parameters, data, observed) made of a NumPyro model."""
 
-    def __init__(self, jax: Any, model: Any, arguments: Any, rows: _RowSites, trace: Any, moved: Any) -> None:
+    def __init__(self, jax: Any, model: Any, arguments: Any, rows: RowSites, trace: Any, moved: Any) -> None:
         self._jax, self._model, self._arguments, self._rows = jax, model, arguments, rows
         self._original = {ours: name for name, ours in moved.items()}
         self._names = list(moved)
@@ -239,7 +234,7 @@ class _Builder:
         def log_likelihoods(parameters: Values, data: Any, observed: Any) -> Any:
             sites = self._observed_sites(parameters, data)
             return sum(
-                _per_row(self._jax, {**sites[name], "value": self._value(name, observed)}, frame)
+                per_row(self._jax, {**sites[name], "value": self._value(name, observed)}, frame)
                 for name, frame in self._rows.frames.items()
             )
 
@@ -353,116 +348,3 @@ def _plain(distribution: Any) -> Any:
     while type(distribution).__name__ == "MaskedDistribution":
         distribution = distribution.base_dist
     return distribution
-
-
-class _RowSites:
-    """The observed sites that make up the rows.
-
-    Attributes
-    ----------
-    frames : dict
-        For each such site, its row plate, or None where it has no plate.
-    axes : dict
-        For each such site, the axis of its values along which rows run.
-    count : int
-    """
-
-    def __init__(self, frames: dict[str, Any], axes: dict[str, int], count: int) -> None:
-        self.frames, self.axes, self.count = frames, axes, count
-
-
-def _row_sites(trace: dict[str, Any]) -> _RowSites:
-    observed = {name: site for name, site in trace.items() if site["type"] == "sample" and site["is_observed"]}
-    frames: dict[str, Any] = {}
-    counts: dict[str, int] = {}
-    for name, site in observed.items():
-        stack = site["cond_indep_stack"]
-        if len(stack) > 1:
-            names = ", ".join(repr(frame.name) for frame in stack)
-            raise InputError(
-                f"the observed site {name!r} is inside several plates ({names}), so it is not clear what a row is. "
-                "Put what belongs to one row into the event with .to_event(...), and keep the plate of the rows."
-            )
-        shape = site["fn"].log_prob(site["value"]).shape
-        if stack:
-            frames[name], counts[name] = stack[0], stack[0].size
-        elif len(shape) == 1:
-            frames[name], counts[name] = None, shape[0]
-        elif len(shape) > 1:
-            raise InputError(
-                f"the observed site {name!r} has a log-likelihood of shape {shape}; put the rows into a numpyro.plate "
-                "and the rest into the event with .to_event(...)."
-            )
-        # A scalar (numpyro.factor, an observed summary) is no row: it stays with the prior.
-    if not frames:
-        raise InputError(
-            "the NumPyro model has no observed site with one entry per row; pass the data to the model, as in "
-            "from_numpyro(model, x, y=y)."
-        )
-    plates = {frame.name if frame else None for frame in frames.values()}
-    if len(plates) > 1 or len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
-        raise InputError(f"the observed sites do not share their rows ({listed}); put them into one numpyro.plate.")
-    axes = {
-        name: 0 if frame is None else len(observed[name]["fn"].batch_shape) + frame.dim
-        for name, frame in frames.items()
-    }
-    return _RowSites(frames, axes, next(iter(counts.values())))
-
-
-def _counted(trace: dict[str, Any], rows: _RowSites) -> dict[str, Any]:
-    """Rows that a mask leaves, by site, where there is one: what it hides may be missing."""
-    found = {}
-    for name in rows.frames:
-        distribution = trace[name]["fn"]
-        if type(distribution).__name__ == "MaskedDistribution":
-            mask = np.asarray(distribution._mask)
-            found[name] = mask if mask.ndim <= 1 else mask.reshape(len(mask), -1).any(axis=1)
-    return found
-
-
-def _dims(trace: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Names of the axes of latent variables: their plates', and NumPyro's own way for the others."""
-    found = {}
-    for name, site in trace.items():
-        if site["type"] != "sample" or site["is_observed"] or not site["cond_indep_stack"]:
-            continue
-        batch, event = site["fn"].batch_shape, site["fn"].event_shape
-        names = [f"{name}_dim_{axis}" for axis in range(len(batch) + len(event))]
-        for frame in site["cond_indep_stack"]:
-            names[len(batch) + frame.dim] = frame.name
-        found[name] = tuple(names)
-    return found
-
-
-def _refuse_unsupported(trace: dict[str, Any], rows: _RowSites) -> None:
-    plates = {frame.name for frame in rows.frames.values() if frame}
-    for name, site in trace.items():
-        if site["type"] == "plate" and site["args"][1] not in (None, site["args"][0]):
-            raise InputError(f"the plate {name!r} is subsampled; robula needs all rows at every step.")
-        if site["type"] == "param":
-            raise InputError(f"the NumPyro model has numpyro.param {name!r}; give it a prior with numpyro.sample.")
-        if site["type"] != "sample" or site["is_observed"]:
-            continue
-        if any(frame.name in plates for frame in site["cond_indep_stack"]):
-            raise InputError(row_local_reason("NumPyro", name))
-        if site["fn"].support is not None and site["fn"].support.is_discrete:
-            raise InputError(
-                f"the latent variable {name!r} is discrete, and Langevin sampling needs gradients; sum it out of the "
-                "likelihood (numpyro.distributions.Mixture does)."
-            )
-
-
-def _per_row(jax: Any, site: dict[str, Any], frame: Any) -> Any:
-    """Log-likelihood of one observed site by row, shape (n,)."""
-    values = site["fn"].log_prob(site["value"])
-    if site["scale"] is not None:
-        values = values * site["scale"]
-    if frame is None:
-        return values
-    moved = jax.numpy.moveaxis(values, frame.dim, 0)
-    return moved.reshape(moved.shape[0], -1).sum(axis=1)
-
-
-def _same(unconstrained: Any, constrained: Any) -> bool:
-    return bool(unconstrained.shape == constrained.shape and (unconstrained == constrained).all())

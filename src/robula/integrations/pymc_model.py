@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.integrations.empirical_law import SIMULATIONS, EmpiricalLaw
-from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values, refuse_missing
-from robula.integrations.jax_support import x64
+from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
+from robula.integrations.jax_support import refuse_missing, x64
+from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.pymc_laws import describe_variable
 from robula.integrations.row_families import FAMILIES
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first

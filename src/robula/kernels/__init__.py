@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from robula._members import named_members
+from robula._imports import named_members
 from robula._validation import check_name
 from robula.exceptions import InputError
 from robula.kernels.adjusted import HMC

@@ -1,6 +1,6 @@
 """Prior and rows: a model turns them and a parameter into per-row log-likelihoods, gradients and curvature."""
 
-from robula._members import named_members
+from robula._imports import named_members
 from robula.models.gamma_model import GammaModel
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.large_model import LargeModel

@@ -13,6 +13,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import check_count, show
 from robula.exceptions import InputError
 from robula.models.law import ModelWithLaw
+from robula.models.linear_model import LinearModel
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model, weighted_sum
 from robula.models.multinomial_model import MultinomialModel
@@ -161,15 +162,12 @@ class LargeModel:
     def compressed(self, weigher: Weigher) -> tuple[ModelWithLaw, FloatArray]:
         """One pass: d + 1 rows and their weights with the very likelihood of all weighted rows; linear models only.
 
-        With Z = (X, y) and R'R = Z'WZ the rows are those of R, scaled so that the sum of squares and the number of
-        rows are both that of the weighted rows.
+        See :meth:`LinearModel.of_root`; here R comes from Z'WZ, a sum over blocks.
         """
         total, gram = self.sum(partial(_gram_sums, weigher))
-        rows = len(gram)
         values, vectors = np.linalg.eigh(gram)
-        root = (vectors * np.sqrt(np.maximum(values, 0.0) * rows / total)).T
-        compact = cast(Regression, self._empty).with_rows(root[:, :-1], root[:, -1])
-        return compact, np.full(rows, total / rows)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        return cast(LinearModel, self._empty).of_root(root, total)
 
     def weights(self, weigher: Weigher) -> FloatArray:
         """One pass: the weights (n,) of all rows."""

@@ -102,6 +102,25 @@ class LinearModel(GeneralizedLinearModel):
         """Mean and noise variance of new responses, shapes (..., k)."""
         return eta, np.full_like(eta, self.noise_scale**2)
 
+    def compressed(self, weights: FloatArray) -> tuple[Model, FloatArray] | None:
+        """Rows of R with R'R = Z'WZ, Z = (X, y): c + 1 of them, whatever n."""
+        counted = self.counted(weights)
+        if not self.in_memory or self.n_rows <= self.columns + 1 or not counted.any():
+            return None
+        both = np.column_stack([self.design, self.y]) * np.sqrt(counted)[:, None]
+        return self.of_root(np.asarray(np.linalg.qr(both, mode="r")), float(counted.sum()))
+
+    def of_root(self, root: FloatArray, total: float) -> tuple[Self, FloatArray]:
+        """Return the model of rows Z (n, c + 1) with Z'WZ = R'R, of which the weights have this sum, and its weights.
+
+        Its rows are those of R (m, c + 1), scaled so that the sum of squares and the number of rows are both right.
+        """
+        rows = len(root)
+        root = root * math.sqrt(rows / total)
+        compact = self.with_rows(root[:, :-1], root[:, -1])
+        compact.row_weights = None
+        return compact, np.full(rows, total / rows)
+
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
         """Exact posterior when row i counts ``weights[i]`` times."""
         return gaussian_posterior(self, weights)

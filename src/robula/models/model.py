@@ -104,6 +104,13 @@ class Model(ABC):
         slope = self.weighted_gradient(theta, weights) + self.prior.gradient(theta)
         return value, slope, self.curvature(theta, weights) + self.prior.precision(theta)
 
+    def compressed(self, weights: FloatArray) -> tuple[Model, FloatArray] | None:
+        """Return a model of few rows and their weights with the very likelihood of the rows so weighted (n,).
+
+        None where there is none.
+        """
+        return None
+
     def take(self, rows: np.ndarray) -> Model:
         """Return the model of these rows only (places, shape (m,)), with the same parameters and prior."""
         raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its rows; write take()")

@@ -25,8 +25,8 @@ from robula.models.model import Model
 from robula.models.posterior_mode import laplace
 from robula.reporting import doubt_sections as doubt
 from robula.reporting import report_sections as sections
+from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import bad_rows, findings
-from robula.reporting.law_fit import law_fit
 from robula.reporting.quantities import Line, lines, quantities
 from robula.result.posterior import Posterior
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robula._members import named_members
+from robula._imports import named_members
 from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination, check_name, show

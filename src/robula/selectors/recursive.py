@@ -21,7 +21,7 @@ from robula.selectors.truncation import (
     smallest_ball,
     squared_distances,
 )
-from robula.theory.recursion import last_level_share
+from robula.theory.gradient_error import last_level_share
 
 _FEW_ROWS = 10
 # A new row counts as inside a ball or an interval up to rounding of its projection.

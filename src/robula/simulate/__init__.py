@@ -2,9 +2,8 @@
 
 from robula.simulate import attacks
 from robula.simulate.attacks import confident_flips, contaminated_regression, random_flips
-from robula.simulate.paper_settings import linear_regression, mean_estimation
+from robula.simulate.paper_settings import hidden_cluster, linear_regression, mean_estimation
 from robula.simulate.problem import Problem
-from robula.simulate.rob_bound_counterexample import hidden_cluster
 
 __all__ = [
     "Problem",

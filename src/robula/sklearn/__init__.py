@@ -6,13 +6,13 @@ called "weibull" brings ``robula.sklearn.RobustWeibullRegressor`` and ``robula f
 
 from robula.models import MODELS
 from robula.models.regression import Regression
-from robula.sklearn.glm_regressor import RobustGLMRegressor
-from robula.sklearn.linear_regressor import RobustBayesianRegressor, RobustStudentTRegressor
-from robula.sklearn.log_link_regressors import (
+from robula.sklearn.glm_regressor import (
     RobustGammaRegressor,
+    RobustGLMRegressor,
     RobustNegativeBinomialRegressor,
     RobustPoissonRegressor,
 )
+from robula.sklearn.linear_regressor import RobustBayesianRegressor, RobustStudentTRegressor
 from robula.sklearn.logistic_classifier import RobustBayesianClassifier
 from robula.sklearn.robust_glm import RobustBayesianGLM
 

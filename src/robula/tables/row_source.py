@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from robula._optional import import_extra
+from robula._files import matching_files
+from robula._imports import import_extra
 from robula._types import ArrayInput, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.tables.arrays import LARGEST, as_matrix, as_vector, column_names
-from robula.tables.matching_files import matching_files
 
 #: Numbers in one block of an array, 16 MiB; and rows in one batch of a Parquet file.
 _BLOCK = 2**21

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -148,6 +148,8 @@ class RobustTarget:
         elif not selector.depends_on_theta:
             selection = selector.select_rows(model, model.initial, contamination)
             self._choose((selection,), 1, FrozenGradient(model, (selection,)))
+            if self.has_density:
+                self._sum_rows()
         else:
             self._schedule = schedule
 
@@ -156,6 +158,14 @@ class RobustTarget:
         self._times += 1
         rows = [[rows_stood_for(selection, self._rule, self._contamination)] for selection in selections]
         self.chosen = Chosen(self._times, selections, np.array(rows), means)
+
+    def _sum_rows(self) -> None:
+        """Take few rows with the likelihood of all of them where there are such, and weights of sum 1 (n,)."""
+        weights = self._weights / self._weights.sum()
+        fewer = self._model.compressed(weights)
+        self._summed = fewer or (self._model, weights)
+        if fewer is not None:
+            self.chosen = self.chosen._replace(means=partial(fewer[0].weighted_gradient, weights=fewer[1]))
 
     def drift(self, theta: FloatArray) -> FloatArray:
         """Return the drift (c, d) at theta (c, d), with new selections where they are due."""
@@ -217,8 +227,8 @@ class RobustTarget:
             means = self._translated(theta)
             values = 0.5 * (theta * (self._translated.at_origin + means)).sum(axis=-1)
         else:
-            weights = self._weights / self._weights.sum()
-            values, means = self._model.weighted_log_likelihood_and_gradient(theta, weights)
+            model, weights = self._summed
+            values, means = model.weighted_log_likelihood_and_gradient(theta, weights)
         density: FloatArray = self.chosen.rows[0, 0] * values + self._model.prior.log_density(theta)
         return density, self._drift_of(theta, means)
 

@@ -18,16 +18,19 @@ from robula.theory.constants import (
 )
 from robula.theory.corrected import corrected_wasserstein_bound
 from robula.theory.gradient_error import (
+    all_rows_constant,
+    all_rows_error_bound,
     ball_radius,
     gradient_error_bound,
+    last_level_share,
     low_variance_error,
     measure_gradient_constant,
     one_dimensional_error,
+    recursion_levels,
     truncation_shift,
 )
 from robula.theory.planning import Plan, plan
 from robula.theory.population import population_mean_constants, population_regression_constants
-from robula.theory.recursion import all_rows_constant, all_rows_error_bound, last_level_share, recursion_levels
 
 __all__ = [
     "C_Z4",

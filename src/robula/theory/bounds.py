@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from robula._validation import check_name
 from robula.theory._checks import check_contamination, check_count, check_curvatures, check_non_negative, check_positive
-from robula.theory.recursion import ALL_ROWS_LIMIT, APPENDIX_LIMIT, last_level_share
+from robula.theory.gradient_error import ALL_ROWS_LIMIT, APPENDIX_LIMIT, last_level_share
 
 #: How Algorithm 2 is read: the recursion goes on with the truncated rows, as printed, or starts from all rows.
 Recursion = Literal["truncated", "all_rows"]

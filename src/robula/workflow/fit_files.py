@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from robula._optional import import_extra
+from robula._files import matching_files
+from robula._imports import import_extra
 from robula.exceptions import InputError, RobulaWarning
 from robula.tables.encoding import Encoding
-from robula.tables.matching_files import matching_files
 from robula.tables.row_source import DaskSource, ParquetSource, RowSource
 from robula.workflow.fit_table import Options, TableFit, make_estimator, residuals_of
 

@@ -20,7 +20,7 @@ from robula.models.priors import NormalPrior
 from robula.result.thresholds import DISTRUSTED
 from robula.selectors.recursive import RecursiveMean
 from robula.tables.prepared_table import prepare_table, require_numbers, response_of
-from robula.tables.read_table import read_table
+from robula.tables.table_files import read_table
 from robula.target.centre_search import robust_centre
 from robula.theory.constants import Constants, mean_constants, regression_constants, share_of_bad_rows
 from robula.theory.corrected import bound_for

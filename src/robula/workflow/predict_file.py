@@ -12,7 +12,7 @@ from robula.exceptions import InputError
 from robula.sklearn import ESTIMATORS
 from robula.tables.encoding import with_numbers
 from robula.tables.prepared_table import complete_rows
-from robula.tables.read_table import read_table
+from robula.tables.table_files import read_table
 from robula.workflow.run_folder import read_run
 
 

@@ -28,7 +28,7 @@ from robula.result.posterior import Posterior
 from robula.result.storage import read_posterior
 from robula.result.thresholds import FEWEST_DRAWS
 from robula.tables.encoding import Encoding, with_numbers
-from robula.tables.write_table import write_table
+from robula.tables.table_files import write_table
 from robula.workflow.fit_files import WEIGHTS
 from robula.workflow.fit_table import TableFit
 from robula.workflow.staged_folder import settled

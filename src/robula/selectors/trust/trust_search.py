@@ -27,6 +27,11 @@ from robula.selectors.trust.vector_rows import explain_vectors
 _LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
 _SECOND_LOOKS, _SETTLED = 6, 2
 _WITHOUT_LIMIT = 12
+# Nats behind the best that all rows do not make up for where a sample of them saw it: evidence counts at most 500 rows
+# (1500 where the noise is declared), and a sample of 2000 tells their sum to a few nats.
+_OUT_OF_REACH = 30.0
+# What the others are compared with, and what says how the law is off where none is followed.
+_NOTHING = "nothing is wrong"
 # The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
 _TOO_MANY = "more bad rows than allowed"
 # Two parameters are the same beginning if nine rows in ten are predicted alike, within this many noise widths.
@@ -85,7 +90,12 @@ def explain_numbers(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if rows.count <= constants.SEARCHED_ROWS:
         return _explanations(rows, budget)
     sampled = _explanations(rows.take(_systematic_sample(rows)), budget)
-    return {name: _carry_over(explanation, rows) for name, explanation in sampled.items()}
+    within_reach = _best_allowed(list(sampled.values())).evidence - _OUT_OF_REACH
+    return {
+        name: _carry_over(explanation, rows)
+        for name, explanation in sampled.items()
+        if name == _NOTHING or explanation.evidence > within_reach
+    }
 
 
 def _systematic_sample(rows: ScoredRows) -> np.ndarray:
@@ -106,7 +116,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if gross.free:
         begun = Explanation(rows, plain, budget, gross=False, freedom=gross.freedom, law=gross.law)
         nothing.append(begun.fit(_SETTLE))
-    found = {"nothing is wrong": best(nothing), "gross rows": gross}
+    found = {_NOTHING: best(nothing), "gross rows": gross}
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
     for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
@@ -119,7 +129,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     settled += [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
     one = _best_allowed(settled)
     found["a bad population"] = one
-    if one.evidence > max(gross.evidence, found["nothing is wrong"].evidence):
+    if one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**suspects_by_place(rows, budget), **suspects_by_score(rows, one.theta, budget, thorough=True)}
         left = 1.0 - one.members.sum(axis=1)
         more = _best_few([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])

@@ -1,11 +1,29 @@
-"""The members of a room: every class that has a name in one of its files. A new file is enough to add one."""
+"""Modules that are imported by name: what an extra brings, and the members of a room."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
+
+from robula.exceptions import MissingExtraError
+
+
+def import_extra(module: str, extra: str, needed_for: str) -> ModuleType:
+    """Import ``module``; if it is missing, name the extra that brings it.
+
+    An import error raised inside an installed module is passed on unchanged: it is a real fault.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.split(".")[0]:
+            raise
+        raise MissingExtraError(
+            f"{needed_for} needs {module}, which is not installed. Install it with: pip install 'robula[{extra}]'"
+        ) from error
 
 
 def named_members(package: str, folders: Iterable[str], kind: type) -> dict[str, Any]:
