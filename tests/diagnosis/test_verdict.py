@@ -130,3 +130,24 @@ def test_odd_rows_that_were_kept_ask_for_care_where_they_matter():
         assert robula.diagnose(posterior).verdict == "usable"  # the draws alone cannot tell
         assert robula.diagnose(posterior, odd=odd).verdict == verdict
     assert "standard deviations away" in robula.diagnose(posterior, odd=odd).text
+
+
+def test_labels_called_wrong_are_to_be_looked_at():
+    # A table in which an interaction is missing from the model: labels look wrong, and the verdict says both.
+    rng = np.random.default_rng(3)
+    X = rng.choice([-1.0, 1.0], size=(800, 2))
+    crossed = X @ [2.0, 2.0] - 3.0 * X[:, 0] * X[:, 1]
+    label, prior = (rng.logistic(size=800) < crossed).astype(float), robula.NormalPrior(0.0, 10.0)
+    posterior = robula.sample(
+        robula.LogisticModel(X, label, prior=prior, intercept=True), contamination=0.2, draws=300, seed=1
+    )
+    assert 1.0 - posterior.row_weights.mean() > 0.01
+    found = robula.diagnose(posterior)
+    assert found.verdict != "usable"
+    assert "interaction" in found.text
+    # Without the gap in the model nothing is called wrong, and nothing said.
+    whole = np.column_stack([X, X[:, 0] * X[:, 1]])
+    posterior = robula.sample(
+        robula.LogisticModel(whole, label, prior=prior, intercept=True), contamination=0.2, draws=300, seed=1
+    )
+    assert "interaction" not in robula.diagnose(posterior).text

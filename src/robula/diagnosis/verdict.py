@@ -23,6 +23,7 @@ from robula.result.thresholds import (
     STEP_BIAS,
     TOO_FEW_DRAWS,
     VARIANCE_INFLATION,
+    WRONG_LABELS,
 )
 from robula.run.step_pair import StepBias
 
@@ -143,6 +144,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         mild.append(
             f"{removed:.0%} of the rows are called bad, and no limit was declared: look at them, for a model that does "
             "not fit can look like that too; if you know that fewer are bad, declare it as contamination=."
+        )
+    if any("labels" in name for name in found.get("explanations", ())) and removed > WRONG_LABELS:
+        mild.append(
+            f"{removed:.1%} of the labels are called wrong: look at them. Labels alone do not tell wrong ones from a "
+            "model that lacks an interaction or a curve; compare with a model that has them."
         )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")

@@ -63,6 +63,8 @@ class Explanation:
         Share of rows that it would call bad without a budget.
     """
 
+    price = 0.0  # is in the evidence
+
     def __init__(
         self,
         rows: ScoredRows,

@@ -46,6 +46,8 @@ class FlipExplanation:
         As for :class:`Explanation`.
     """
 
+    price = 0.0  # is in the evidence
+
     def __init__(
         self,
         model: ModelWithLaw,
@@ -153,6 +155,9 @@ class FlipExplanation:
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
         step = np.linalg.solve(information, gradient)
         self.gate = self.gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        # Only towards where flipped rows are: among rows of equal features, the flipped ones have the smaller vote,
+        # because their own is left out, and a negative slope would know them by that.
+        self.gate[1] = max(self.gate[1], 0.0)
 
     def _log_prior(self) -> float:
         return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum()) if self._gated else 0.0
@@ -168,6 +173,8 @@ class FlipsAtAnyRate:
     gate : ndarray, shape (1,)
         Log odds of the average rate.
     """
+
+    price = constants.PRICE
 
     def __init__(self, at_rates: list[FlipExplanation], rates: FloatArray, most: float) -> None:
         widths = np.diff(np.concatenate([[0.0], 0.5 * (rates[1:] + rates[:-1]), [most]]))
@@ -191,7 +198,7 @@ class FlipsAtAnyRate:
 class NoFlips:
     """Every label is right."""
 
-    wanted = 0.0
+    wanted = price = 0.0
 
     def __init__(self, model: ModelWithLaw, theta: FloatArray) -> None:
         self.theta = theta

@@ -60,19 +60,21 @@ def widening(
     """
     if (weights > 1.0 - SURE).all():
         return None
-    covariance = between_explanations(explanations, chances)
+    covariance = between_explanations(explanations, chances, theta)
     likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
     for name, chance in likely.items():
         covariance += chance / sum(likely.values()) * explanations[name].covariance(model)
     return widening_to(covariance, weighted_precision(model, weights, theta))
 
 
-def between_explanations(explanations: Mapping[str, Explained], chances: Mapping[str, float]) -> FloatArray:
-    """Covariance (d, d) of theta between the explanations."""
+def between_explanations(
+    explanations: Mapping[str, Explained], chances: Mapping[str, float], theta: FloatArray
+) -> FloatArray:
+    """Mean square (d, d) of the distances of the explanations from theta."""
     likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
     thetas = np.stack([explanations[name].theta for name in likely])
     shares = np.array(list(likely.values())) / sum(likely.values())
-    away = thetas - shares @ thetas
+    away = thetas - theta
     between: FloatArray = (away.T * shares) @ away
     return between
 

@@ -104,7 +104,7 @@ def trust_by_passes(model: LargeModel, budget: float) -> StreamedTrust:
     rules = [rule_of(verdict.explanations[name], model.sample) for name in names]
     start = Weighing(rules, (chances / chances.sum()).tolist(), verdict.theta)
     weighing, covariance, precision = _settled(model, start)
-    covariance = covariance + between_explanations(verdict.explanations, verdict.probabilities)
+    covariance = covariance + between_explanations(verdict.explanations, verdict.in_doubt, weighing.theta)
     weights = model.weights(weighing)
     wider = None if (weights > 1.0 - SURE).all() else widening_to(covariance, precision)
     return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, budget, wider))

@@ -42,6 +42,7 @@ class Fitted(Explained, Protocol):
     """What every fitted explanation has, whatever its rows are."""
 
     evidence: float
+    price: float
     wanted: float
 
 
@@ -59,6 +60,8 @@ class Verdict:
         "nothing is wrong", "gross rows", "a bad population", ...; each with the law that suits it better.
     probabilities : dict of str to float
         Of the explanations, from their tempered evidence.
+    in_doubt : dict of str to float
+        The same before prices: rows are not given up for a bargain, but the width has to cover it.
     beyond_budget : bool
         Whether the best explanation would call more rows bad than the budget allows, so that it was not followed.
     """
@@ -67,6 +70,7 @@ class Verdict:
     theta: FloatArray
     explanations: dict[str, Fitted]
     probabilities: dict[str, float]
+    in_doubt: dict[str, float]
     beyond_budget: bool
 
 
@@ -194,11 +198,13 @@ def _carry_over(explanation: Explanation, rows: ScoredRows) -> Explanation:
 
 def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
     names = list(found)
-    evidence = np.array([found[name].evidence for name in names])
+    unpriced = np.array([found[name].evidence for name in names])
+    evidence = unpriced - [found[name].price for name in names]
     kept = np.array([within_limit(found[name].wanted, budget, rows) for name in names])
     beyond = bool(not kept[int(evidence.argmax())])
-    evidence = np.where(kept, evidence, -np.inf)
-    chances = np.exp(evidence - logsumexp(evidence))
+    chances, in_doubt = (
+        np.exp(log - logsumexp(log)) for log in (np.where(kept, e, -np.inf) for e in (evidence, unpriced))
+    )
     weights = sum((p * found[name].weights for name, p in zip(names, chances, strict=True)), np.zeros(rows))
     likeliest = found[names[int(chances.argmax())]]
     return Verdict(
@@ -206,5 +212,6 @@ def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
         likeliest.theta,
         dict(found),
         dict(zip(names, chances.tolist(), strict=True)),
+        dict(zip(names, in_doubt.tolist(), strict=True)),
         beyond,
     )

@@ -112,7 +112,7 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
     verdict = weigh(model, contamination)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
-    wider = widening(model, verdict.explanations, verdict.probabilities, theta, weights)
+    wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights)
     return conclude(verdict, weights, theta, contamination, wider)
 
 

@@ -42,6 +42,8 @@ class CloudExplanation:
     evidence, wanted : float
     """
 
+    price = 0.0  # is in the evidence
+
     def __init__(
         self,
         model: ModelWithLaw,
