@@ -67,7 +67,7 @@ def test_widths_where_a_density_is_not_concave():
 def test_a_share_that_is_to_be_estimated():
     """It was refused, with the advice to use the selector that was in use."""
     model = robula.from_numpyro(groups, GROUP, grouped_rows(0.8, 15.0))
-    posterior = robula.sample(model, contamination="estimate", **{**OPTIONS, "draws": 50, "burn_in": 100})
+    posterior = robula.sample(model, contamination="estimate", **{**OPTIONS, "draws": 50})
     assert abs(float((1.0 - posterior.row_weights).mean()) - BAD.mean()) < 0.05
 
 
@@ -85,6 +85,26 @@ def test_weights_count_rows_and_neither_priors_nor_jacobians():
         }
         energy = float(potential_energy(robula.weighted(model, np.zeros(N)), (GROUP, y), {}, values))
     assert -energy == pytest.approx(float(model.prior.log_density(theta)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "noise"),
+    [
+        (lambda t: dist.NegativeBinomial2(2.0 + t**2, numpyro.sample("size", dist.Gamma(2.0, 1.0))), "estimated"),
+        (lambda t: dist.Poisson(2.0 + t**2), "implied"),
+        (lambda t: dist.Normal(t, 1.0), "declared"),
+    ],
+    ids=["negative binomial", "Poisson", "normal"],
+)
+def test_who_says_how_far_rows_spread(distribution, noise):
+    """A dispersion in theta is an estimated scale, also where responses are counts: bad rows must not hide in it."""
+
+    def model(y):
+        law = distribution(numpyro.sample("t", dist.Normal(0.0, 1.0)))
+        with numpyro.plate("rows", N):
+            numpyro.sample("y", law, obs=y)
+
+    assert robula.from_numpyro(model, np.arange(N) % 5).noise == noise
 
 
 def test_labels_are_judged_by_flips_as_in_the_built_in_model():

@@ -161,13 +161,9 @@ class FamilyLaw(SiteLaw):
         return Telling(mean, np.sqrt(2.0) * spread, at.reshape(len(at), -1), predictor)
 
     def noise(self, told: Telling) -> Noise:
-        """Counts and labels: implied by the mean; else declared, or estimated where theta has a say in it."""
-        if self.family == "labels":
+        """Implied by the mean where the family has no spread of its own; else declared, or estimated in theta."""
+        if self.family == "labels" or (self.family in FAMILIES and not FAMILIES[self.family].dispersed):
             return "implied"
-        if self.family != "multivariate_normal":
-            family = FAMILIES[self.family]
-            if family.discrete or not family.dispersed:
-                return "implied"
         return "estimated" if told.by_spread.any() else "declared"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
-from robula.models.posterior_mode import inverse_factor, weighted_precision
+from robula.models.posterior_mode import weighted_precision, width_factor
 
 # Explanations less likely than this do not count; doubt can at most treble a width, where it is beyond linearising.
 _LEAST_LIKELY = 1e-4
@@ -34,7 +34,7 @@ def louis_covariance(model: ModelWithLaw, weights: FloatArray, theta: FloatArray
     What is missing is the variance of the score over which rows are bad, sum of w (1 - w) g g' with g the rows'
     gradients (n, d).
     """
-    factor = inverse_factor(weighted_precision(model, weights, theta))
+    factor = width_factor(weighted_precision(model, weights, theta))
     doubtful = np.flatnonzero(weights * (1.0 - weights) > SURE)
     if not len(doubtful):
         return np.asarray(factor @ factor.T)
@@ -79,7 +79,7 @@ def between_explanations(explanations: Mapping[str, Explained], chances: Mapping
 
 def widening_to(covariance: FloatArray, precision: FloatArray) -> FloatArray:
     """Linear map (d, d) that gives draws of this precision the covariance, where it is wider."""
-    factor = inverse_factor(precision)
+    factor = width_factor(precision)
     inverse = np.linalg.inv(factor)
     wider, axes = np.linalg.eigh(inverse @ covariance @ inverse.T)
     root = np.sqrt(np.clip(wider, 1.0, _MOST_WIDENING))
