@@ -76,9 +76,7 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
             ) from error
         for name, site in trace.items():
             if hasattr(site.get("value"), "iloc"):
-                raise InputError(
-                    f"{name!r} of the NumPyro model is a pandas column; JAX needs an array: .to_numpy()."
-                )
+                raise InputError(f"{name!r} of the NumPyro model is a pandas column; JAX needs an array: .to_numpy().")
         rows = _row_sites(trace)
     _refuse_unsupported(trace, rows)
     observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}
