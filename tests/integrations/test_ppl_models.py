@@ -287,3 +287,16 @@ def test_what_pymc_models_may_not_have(pm):
             robula.from_pymc(model)
     with pytest.raises(robula.exceptions.InputError, match=r"not a pymc.Model"):
         robula.from_pymc("model")
+
+
+def test_a_column_of_pandas_is_refused_with_what_to_do():
+    numpyro = pytest.importorskip("numpyro")
+    pandas = pytest.importorskip("pandas")
+
+    def level(y):
+        mean = numpyro.sample("mean", numpyro.distributions.Normal(0.0, 10.0))
+        with numpyro.plate("rows", len(y)):
+            numpyro.sample("y", numpyro.distributions.Normal(mean, 1.0), obs=y)
+
+    with pytest.raises(robula.exceptions.InputError, match="to_numpy"):
+        robula.from_numpyro(level, pandas.Series([1.0, 2.0, 3.0]))
