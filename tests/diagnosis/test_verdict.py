@@ -115,3 +115,18 @@ def test_saved_runs_keep_what_the_diagnosis_needs(tmp_path):
 def test_too_short_to_judge_is_refused():
     with pytest.raises(robula.exceptions.InputError, match="four draws"):
         robula.diagnose(run(draws=2))
+
+
+def test_odd_rows_that_were_kept_ask_for_care_where_they_matter():
+    rng = np.random.default_rng(3)
+    wide = rng.normal(20.0, 4.0, size=(300, 2)).round(1)
+    y = wide @ [0.2, 0.1] + rng.normal(size=300)
+    for slip, verdict in ((1.0, "usable"), (10.0, "usable with care")):
+        rows = wide.copy()
+        rows[:9, 0] *= slip  # a decimal point
+        model = robula.LinearModel(rows, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
+        posterior = robula.sample(model, contamination=0.0, draws=500, seed=0, progress=False)
+        odd = robula.odd_rows(posterior, rows, response=y, influence=robula.influence(model, posterior))
+        assert robula.diagnose(posterior).verdict == "usable"  # the draws alone cannot tell
+        assert robula.diagnose(posterior, odd=odd).verdict == verdict
+    assert "standard deviations away" in robula.diagnose(posterior, odd=odd).text

@@ -282,3 +282,17 @@ def test_in_a_real_browser(browser, page, width, height):
     )
     assert cells in (sorted(cells), sorted(cells, reverse=True))
     assert browser.get_log("browser") == []
+
+
+def test_the_response_and_columns_with_odd_cells_are_among_those_shown(tmp_path):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(50.0, 5.0, size=(200, 40)).round(1), columns=[f"c{index}" for index in range(40)])
+    data.loc[:4, "c33"] = -999.0
+    data["y"] = rng.normal(size=200)
+    posterior = robula.Posterior(rng.normal(size=(2, 50, 1)), np.ones(200), ("a",), settings={})
+    html = robula.report(posterior, tmp_path / "r.html", data=data, response="y").read_text(encoding="utf-8")
+    table = html[html.index("id='listed'") :]
+    heads = re.findall(r"<button type='button'>(\w+)</button>", table)
+    assert heads[:4] == ["row", "weight", "y", "c0"]
+    assert "c33" in heads
+    assert "12 of 41 columns are shown" in html

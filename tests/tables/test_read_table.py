@@ -69,7 +69,11 @@ CASES = {
     "windows": (rows().replace("\n", "\r\n").encode(), None),
     "same name twice": (b"a,a,y\n1,2,3\n4,5,6\n", "comes twice"),
     "no header names": (b",,y\n1,2,3\n4,5,6\n", "comes twice"),
-    "constant": (b"a,b,y\n" + b"1,1,1\n" * 20, None),
+    "constant": (b"a,b,y\n" + b"1,1,1\n" * 20, "nothing to explain"),
+    "workbook": (b"PK\x03\x04" + b"0" * 50, "a workbook"),
+    "json": (b'{"a": [1, 2]}', "is JSON"),
+    "no names": (rows().encode().split(b"\n", 1)[1], "must have the names"),
+    "thousands": (b'a,b,y\n"1,000",1,2\n' + b"".join(b'"%d,000",1,%d\n' % (i, i * i) for i in range(40)), "as texts"),
     "huge numbers": (b"a,b,y\n1e300,2,3\n4,5,6\n7,8,1e308\n", "missing, unreadable or infinite"),
     "large numbers": (b"a,b,y\n1e25,2,3\n4,5,6\n7,8,1e28\n", None),
     "infinities": (b"a,b,y\ninf,2,3\n4,-inf,6\n7,8,9\n", "missing, unreadable or infinite"),
@@ -87,7 +91,7 @@ CASES = {
     ),
     "one huge cell": (b"a,b,y\n" + b"x" * 300_000 + b",1,2\n3,4,5\n", None),
     "one text": (b"y,a\n1,x\n2,x\n3,x\n", "same value in every row"),
-    "html": (b"<!doctype html><html><body>404</body></html>\n" * 5, "no column 'y'"),
+    "html": (b"<!doctype html><html><body>404</body></html>\n" * 5, "is HTML"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -379,3 +380,32 @@ def test_every_model_fits_predicts_and_reports(tmp_path, model, target):
         ]
         assert found["probability"].between(1 / 3 - 0.01, 1.0).all()
     assert "<html" in (run / "report.html").read_text()
+
+
+def test_columns_that_can_hardly_be_meant_are_named():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": np.arange(1001, 1041), "x": rng.normal(size=40), "unit": 7.0, "y": rng.normal(size=40)})
+    table["copy"] = table["x"]
+    table.loc[3, "x"] = table.loc[3, "copy"] = np.nan
+    table.index += 1
+    quick = Options(draws=60, chains=2, sensitivity=False, drop_missing=True)
+    notes = " ".join(fit_table(table, model="linear", target="y", options=quick).notes)
+    assert "'id' counts the rows" in notes  # although a row is left out
+    assert "'unit' is 7 in every row" in notes
+    assert "'copy' is the same as 'x' in every row" in notes
+    assert notes.count("--exclude") == 3
+    wide = pd.DataFrame(rng.normal(size=(8, 9)), columns=list("abcdefghy"), index=range(1, 9))
+    assert "8 rows for 8 columns" in " ".join(fit_table(wide, model="linear", target="y", options=quick).notes)
+
+
+def test_short_runs_at_other_shares_leave_no_notes():
+    table, _ = people(200)
+    table.index += 1
+    options = Options(draws=400, chains=4)
+    with_path, without = (
+        fit_table(table, model="linear", target="mass", options=choice)
+        for choice in (options, replace(options, sensitivity=False))
+    )
+    # A fourth of the draws would not be enough for the answer; they are, for a picture of where it goes.
+    assert with_path.notes == without.notes
+    assert with_path.sensitivity is not None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
+from robula.diagnosis.rows_to_check import MATTERS, OddRows, matter_words
 from robula.exceptions import InputError
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
@@ -80,7 +81,7 @@ class Diagnosis(NamedTuple):
 
 
 @few_threads_for_small_data
-def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnosis:
+def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: OddRows | None = None) -> Diagnosis:
     """Judge a finished run in plain words.
 
     Parameters
@@ -89,6 +90,9 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnos
     step_bias : StepBias, optional
         From ``robula.step_bias(model, posterior)``; without it, the bias measured by a pilot (``StepFor``), or the law
         of the kernel on a Gaussian, is judged.
+    odd : OddRows, optional
+        From ``robula.odd_rows(posterior, data, influence=robula.influence(model, posterior))``: a run whose answer
+        hangs on odd rows that were kept is usable with care. The draws alone cannot tell.
 
     Returns
     -------
@@ -115,6 +119,10 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None) -> Diagnos
     guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
     measured = Diagnosis("", found.r_hat, found.effective_draws, drift, disagreement, guarded, step_bias, ())
     severe, mild = _findings(measured, posterior, posterior.parameter_names[found.worst])
+    matter = None if odd is None else odd.matter
+    if odd is not None and matter is not None and matter.in_sds > MATTERS:
+        words = matter_words(matter, len(odd.kept))
+        mild.append(f"Rows that were kept are odd and may be mistakes: look at them first. {words}")
     verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 

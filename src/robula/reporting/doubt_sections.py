@@ -133,7 +133,8 @@ def hangs_on(
         parts.append(
             "<p>How few rows would have to go for a conclusion to turn, the others counting as they do. Few are no "
             "fault of theirs: look whether they are right.</p><div class='scroll' tabindex='0' role='region' "
-            "aria-label='Rows that conclusions hang on'><table><thead><tr><th class='text' scope='col'>quantity</th>"
+            "aria-label='Rows that conclusions hang on'><table aria-label='Rows that conclusions hang on'>"
+            "<thead><tr><th class='text' scope='col'>quantity</th>"
             "<th scope='col'>now</th><th scope='col'>until 0 is possible</th><th scope='col'>until the sign turns</th>"
             "<th class='text' scope='col'>rows, the first of them</th></tr></thead>"
             f"<tbody>{lines}</tbody></table></div>"
@@ -169,7 +170,8 @@ def _most_influential(found: Influence, odd: OddRows | None, labels: Sequence[An
     )
     return (
         "<h3>Rows that move the answer most</h3><div class='scroll' tabindex='0' role='region' "
-        "aria-label='Rows that move the answer most'><table><thead><tr><th scope='col'>row</th>"
+        "aria-label='Rows that move the answer most'><table aria-label='Rows that move the answer most'>"
+        "<thead><tr><th scope='col'>row</th>"
         "<th scope='col'>weight</th><th class='text' "
         "scope='col'>moves most</th><th scope='col'>by</th><th scope='col'>change if it went</th><th class='text' "
         f"scope='col'>what is odd</th></tr></thead><tbody>{lines}</tbody></table></div>"
@@ -200,7 +202,8 @@ def law(fit: LawFit | None) -> str:
     return (
         f"{off}<div class='side'><figure>{svg.normal_plot(fit.scores)}<figcaption>Scores of the trusted rows (upright) "
         "against N(0, 1): on the line where the law is right, red outside of the band that chance allows.</figcaption>"
-        "</figure><div><table><thead><tr><th scope='col'>predictive interval</th><th scope='col'>holds</th>"
+        "</figure><div><table aria-label='Predictive intervals'>"
+        "<thead><tr><th scope='col'>predictive interval</th><th scope='col'>holds</th>"
         f"<th class='text' scope='col'>it is</th></tr></thead><tbody>{lines}</tbody></table><p class='note'>Share of "
         "the trusted rows inside the interval that would have been predicted without them.</p></div></div>"
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.diagnosis.odd_cells import OddCells
+from robula.diagnosis.rows_to_check import OddRows
 from robula.diagnosis.verdict import diagnose
 from robula.reporting.quantities import Quantities
 from robula.result.convergence import effective_sample_sizes, r_hats
@@ -38,10 +39,10 @@ class Finding(NamedTuple):
     text: str
 
 
-def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
+def findings(posterior: Posterior, shown: Quantities, odd: OddRows | None = None) -> list[Finding]:
     """Return the verdict of :func:`robula.diagnose`, then what it rests on, the usual questions first."""
     chains, draws, _ = shown.draws.shape
-    result = [_verdict(posterior)] if draws >= FEWEST_DRAWS else []
+    result = [_verdict(posterior, odd)] if draws >= FEWEST_DRAWS else []
     if chains > 1 and draws >= FEWEST_DRAWS:
         result.append(_agreement(shown))
     if draws >= FEWEST_DRAWS:
@@ -52,8 +53,8 @@ def findings(posterior: Posterior, shown: Quantities) -> list[Finding]:
     return result
 
 
-def _verdict(posterior: Posterior) -> Finding:
-    diagnosis = diagnose(posterior)
+def _verdict(posterior: Posterior, odd: OddRows | None) -> Finding:
+    diagnosis = diagnose(posterior, odd=odd)
     grade = {"usable": "good", "usable with care": "fair"}.get(diagnosis.verdict, "poor")
     return Finding(
         grade,
@@ -101,7 +102,9 @@ def bad_rows(posterior: Posterior) -> str:
         return f"at most {100 * share:.3g} % are assumed bad"
     error = (posterior.settings.get("contamination_estimate") or {}).get("standard_error")
     known = "" if error is None else f" (standard error {100 * error:.2g} %)"
-    return f"{100 * share:.3g} % are estimated to be bad{known}"
+    few = 0.0005  # and less is said as such: an estimate of 0.0009 % means none
+    told = f"{100 * share:.3g} %" if share >= few else f"less than {100 * few:g} %"
+    return f"{told} are estimated to be bad{known}"
 
 
 def _distrust(posterior: Posterior) -> list[Finding]:

@@ -111,7 +111,7 @@ def report(
     distances = dict(residuals or _prediction_errors(posterior, model, response))
     labels: Sequence[Any] = list(range(len(weights))) if data is None else list(data.index)
     hinges = _hinges(found, model, ordered)
-    judged = findings(posterior, shown)
+    judged = findings(posterior, shown, odd)
     fit = law_fit(model, posterior, found) if isinstance(model, ModelWithLaw) and found is not None else None
     parts = [
         ("answer", "The answer", sections.comparison(ordered, plain is not None)),
@@ -125,7 +125,7 @@ def report(
                 else ""
             ),
         ),
-        ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels)),
+        ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels, response)),
         ("fit", "Does the law fit?", doubt.law(fit)),
         (
             "chains",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robula._types import FloatArray
+from robula._types import FloatArray, IntArray
 from robula._version import __version__
 from robula.diagnosis.flipping_rows import Hinge
 from robula.diagnosis.rows_to_check import MATTERS, OddRows, code_words, matter_words
@@ -119,7 +119,8 @@ def comparison(ordered: Sequence[Line], plain: bool) -> str:
     )
     more = f" The first {MOST_LINES} of {len(ordered)} are shown." if len(ordered) > MOST_LINES else ""
     return (
-        f"<p class='note'>{note}{more}</p><div class='scroll'><table class='compare'><thead><tr>"
+        f"<p class='note'>{note}{more}</p><div class='scroll'><table class='compare' "
+        "aria-label='The answer'><thead><tr>"
         f"{''.join(head)}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -130,6 +131,7 @@ def rows(
     odd: OddRows | None,
     residuals: Mapping[str, FloatArray],
     labels: Sequence[Any],
+    response: str | None,
 ) -> str:
     """Return the histogram of weights and the sortable table of rows that are distrusted or odd."""
     weights = posterior.row_weights
@@ -146,7 +148,8 @@ def rows(
         listed = odd.order[(low | odd.odd)[odd.order]]
     if not len(listed):
         return "".join([*parts, "<p>No row counts less than half, and none is odd.</p>"])
-    columns = [] if data is None else [str(column) for column in data.columns[:MOST_COLUMNS]]
+    places = [] if data is None else _columns_to_show(data, odd, listed[:MOST_ROWS], response)
+    columns = [] if data is None else [str(data.columns[place]) for place in places]
     heads = [("row", ""), ("weight", "")]
     known = odd.influence if odd is not None else None
     if data is not None:
@@ -154,7 +157,8 @@ def rows(
     if known is not None:
         heads.append(("influence", ""))
     heads += [
-        (column, "" if data is not None and _numeric(data, index) else "text") for index, column in enumerate(columns)
+        (column, "" if data is not None and _numeric(data, place) else "text")
+        for place, column in zip(places, columns, strict=True)
     ]
     head = "".join(
         f"<th class='{kind}' scope='col'><button type='button'>{escape(name)}</button></th>" for name, kind in heads
@@ -169,10 +173,11 @@ def rows(
         if strength is not None:
             cells.append(f'<td data-value="{strength[row]:.6g}">{number(strength[row])} sd</td>')
         if data is not None:
-            cells += [_data_cell(data.iat[row, index], _numeric(data, index)) for index in range(len(columns))]
+            cells += [_data_cell(data.iat[row, place], _numeric(data, place)) for place in places]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     parts.append(
-        "<div class='scroll tall' tabindex='0' role='region' aria-label='Rows to look at'><table class='sortable' "
+        "<div class='scroll tall' tabindex='0' role='region' aria-label='Rows to look at'>"
+        "<table class='sortable' aria-label='Rows to look at' "
         f"id='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
     kept = int((~low[listed]).sum())
@@ -181,10 +186,23 @@ def rows(
     if known is not None:
         notes.append("<em>Influence</em>: by how many standard deviations the row moves what it moves most.")
     if data is not None and len(data.columns) > MOST_COLUMNS:
-        notes.append(f"The first {MOST_COLUMNS} of {len(data.columns)} columns are shown.")
+        notes.append(f"{MOST_COLUMNS} of {len(data.columns)} columns are shown, those with odd cells before others.")
     if len(listed) > MOST_ROWS:
         notes.append(f"The first {MOST_ROWS} are shown; rows.csv of robula fit has all.")
     return "".join([*parts, f"<p class='note'>{' '.join(notes)}</p>"])
+
+
+def _columns_to_show(data: pd.DataFrame, odd: OddRows | None, listed: IntArray, response: str | None) -> list[int]:
+    """Places of the columns there is room for: the response first, and those with odd cells before others."""
+    names = [str(name) for name in data.columns]
+    often = dict.fromkeys(names, 0)
+    if odd is not None:
+        cells = np.abs(odd.cells.scores[listed]) >= odd.cells.limit
+        often |= dict(zip(odd.cells.names, cells.sum(axis=0).tolist(), strict=True))
+    if response in often:
+        often[response] = len(listed) + 1
+    chosen = sorted(range(len(names)), key=lambda place: (-often[names[place]], place))[:MOST_COLUMNS]
+    return sorted(chosen, key=lambda place: (names[place] != response, place))
 
 
 def pictures(shown: Quantities, ordered: Sequence[Line], plain: GaussianPosterior | None) -> str:
@@ -251,7 +269,10 @@ def settings(posterior: Posterior, command: str | None, notes: Sequence[str]) ->
     parts = [f"<p>{escape(note)}</p>" for note in notes]
     if command:
         parts.append(f"<p>To repeat it:</p><pre>{escape(command)}</pre>")
-    parts.append(f"<details><summary>All settings of the run</summary><table><tbody>{rows}</tbody></table></details>")
+    parts.append(
+        "<details><summary>All settings of the run</summary><table aria-label='All settings of the run'>"
+        f"<tbody>{rows}</tbody></table></details>"
+    )
     return "".join(parts)
 
 

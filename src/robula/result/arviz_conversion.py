@@ -74,7 +74,8 @@ def summary(posterior: Posterior) -> pd.DataFrame:
     """ArviZ's summary table, one line a parameter; columns under their own names, as in the report."""
     table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
     (variable,) = COEFFICIENTS if posterior.variables else ("theta",)
-    renamed = table.rename(index={f"{variable}[{name}]": name for name in posterior.parameter_names})
+    named = [name for name in posterior.parameter_names if not name.isdigit()]
+    renamed = table.rename(index={f"{variable}[{name}]": name for name in named})
     return renamed if renamed.index.is_unique else table
 
 

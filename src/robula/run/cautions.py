@@ -99,8 +99,8 @@ def warn_if_unconverged(draws: FloatArray, names: tuple[str, ...]) -> None:
     if not (found.r_hat <= GOOD_R_HAT and found.effective_draws >= TOO_FEW_DRAWS):
         warn(
             f"the chains have not converged: R-hat {found.r_hat:.3f} (parameter {names[found.worst]!r}), "
-            f"{found.effective_draws:.0f} effective draws. Run longer (draws=, burn_in=, thin=), and print "
-            "robula.diagnose(posterior).text for the reasons.",
+            f"{found.effective_draws:.0f} effective draws. Run longer (draws, burn_in); robula.diagnose, "
+            "whose verdict a report begins with, has the reasons.",
             ConvergenceWarning,
         )
 

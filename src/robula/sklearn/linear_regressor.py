@@ -9,6 +9,7 @@ import numpy as np
 
 from robula._intervals import HALF_WIDTH
 from robula._types import FloatArray
+from robula._validation import check_scale
 from robula.kernels.kernel import Kernel
 from robula.models.linear_model import LinearModel
 from robula.models.priors import NormalPrior
@@ -115,6 +116,8 @@ class RobustBayesianRegressor(RobustGLMRegressor):
         self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any
     ) -> LinearModel:
         asked = "estimate" if self.noise_scale is None else self.noise_scale
+        if not isinstance(asked, str):
+            asked = check_scale(asked, "noise_scale", "the noise's standard deviation (or 'estimate')")
         noise = asked if isinstance(asked, str) else asked / coordinates.response_scale
         return LinearModel(X, y, noise_scale=noise, prior=prior, intercept=coordinates.intercept, **options)
 

@@ -117,6 +117,7 @@ def learn_encoding(table: pd.DataFrame, features: list[str]) -> Encoding:
             continue
         levels = table[column].astype(str).value_counts(sort=True)
         if len(levels) > MOST_LEVELS or len(levels) > max(2, len(table) // 2):
+            _refuse_number_formats(table[column])
             raise InputError(
                 f"the text column {column!r} has {len(levels)} different values in {len(table)} rows: a name, a date "
                 f"or an identifier, not a category. Leave it out with --exclude {column}, or group its values first."
@@ -126,6 +127,17 @@ def learn_encoding(table: pd.DataFrame, features: list[str]) -> Encoding:
     if not numbers and not categories:
         raise InputError(f"the feature column(s) {show(features, 120)} have the same value in every row.")
     return Encoding(numbers, categories)
+
+
+def _refuse_number_formats(column: pd.Series) -> None:
+    """Refuse a column that would be numbers but for commas, blanks, currency or per cent signs."""
+    texts = column.astype(str)
+    bare = pd.to_numeric(texts.str.replace(r"[\s,'%$\u20ac\u00a3]", "", regex=True), errors="coerce")
+    if bare.notna().mean() >= _NUMERIC_SHARE:
+        raise InputError(
+            f"column {column.name!r} has numbers that are written as texts, such as {show(texts.iloc[0])}; write them "
+            "with digits and a decimal point only, or leave the column out with --exclude."
+        )
 
 
 def with_numbers(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

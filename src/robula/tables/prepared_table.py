@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from robula._types import BoolArray
+from robula._types import BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.tables.encoding import Encoding, learn_encoding, row_list, with_numbers
@@ -62,19 +62,56 @@ def prepare_table(
         raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
     rows = numbers[used]
     encoding = learn_encoding(rows, columns)
+    if target is not None and rows[target].nunique() < 2:
+        raise InputError(
+            f"the target {target!r} is {rows[target].iloc[0]} in every row: there is nothing to explain. Name "
+            "another column with --target."
+        )
     notes = [] if used.all() else [f"{int((~used).sum())} row(s) with missing values were left out."]
     notes += [
         f"{column!r} is compared with {levels[0]!r}, its commonest value."
         for column, levels in encoding.categories.items()
     ]
+    notes += doubtful_columns(rows, encoding, regression=target is not None)
     return PreparedTable(rows, encoding, used, notes)
+
+
+def doubtful_columns(rows: pd.DataFrame, encoding: Encoding, *, regression: bool) -> list[str]:
+    """Say which columns of numbers can hardly be meant as features: row numbers, constants, copies, too many."""
+    notes = []
+    first: dict[bytes, str] = {}
+    for name in encoding.numbers:
+        values = rows[name].to_numpy(dtype=np.float64)
+        if (values == values[0]).all():
+            what = f"is {values[0]:g} in every row: the data say nothing about it"
+        elif _counts_rows(values, rows.index.to_numpy(dtype=np.float64)):
+            what = "counts the rows: an identifier, it seems"
+        elif values.tobytes() in first:
+            what = f"is the same as {first[values.tobytes()]!r} in every row: the data cannot tell the two apart"
+        else:
+            first[values.tobytes()] = name
+            continue
+        notes.append(f"{name!r} {what}. It was used; leave it out with --exclude {name}.")
+    if regression and len(encoding.names) >= len(rows):
+        notes.append(
+            f"there are {len(rows)} rows for {len(encoding.names)} columns and an intercept: the prior decides much of "
+            "the answer, and bad rows can hardly be told from good ones. Name fewer columns with --features."
+        )
+    return notes
+
+
+def _counts_rows(values: FloatArray, places: FloatArray) -> bool:
+    """Whether a column of three or more is the number of the row in the file, up to where it starts."""
+    return len(values) >= 3 and bool((values - places == values[0] - places[0]).all())
 
 
 def pick_columns(table: pd.DataFrame, target: str | None, features: list[str] | None, exclude: list[str]) -> list[str]:
     """Return the feature columns: those named, or all but the target and the excluded."""
     for name in [*(features or []), *exclude, *([target] if target is not None else [])]:
         if name not in table.columns:
-            raise InputError(f"there is no column {name!r}; the file has {show(list(table.columns), 200)}.")
+            numbers = pd.to_numeric(pd.Series(list(table.columns)), errors="coerce").notna().all()
+            hint = " These are numbers: the first line of the file must have the names." if numbers else ""
+            raise InputError(f"there is no column {name!r}; the file has {show(list(table.columns), 200)}.{hint}")
     chosen = features if features is not None else [name for name in table.columns if name != target]
     chosen = [name for name in dict.fromkeys(chosen) if name not in exclude]
     if target in chosen:
@@ -112,7 +149,10 @@ def response_of(prepared: PreparedTable, target: str, model: str, *, classes: bo
     if classes:
         return class_labels(y, model)
     if y.dtype.kind not in "iuf":
-        raise InputError(f"the target {target!r} is a column of texts; the {model} model needs numbers.")
+        raise InputError(
+            f"the target {target!r} is a column of texts, such as {show(str(y.iloc[0]))}; the {model} model needs "
+            "numbers. Name another column with --target, or use --model logistic or multinomial for classes."
+        )
     return y
 
 
@@ -129,7 +169,7 @@ def class_labels(y: pd.Series, model: str) -> pd.Series:
         raise InputError(
             f"the target has {len(found)} different values, and the {model} model needs "
             + ("two" if most == 2 else f"two to {most}")
-            + (f" ({rare!r} is in row(s) {rows}).{hint}" if len(found) > 2 else ".")
+            + (f" ({rare!r} is in row(s) {row_list(rows)}).{hint}" if len(found) > 2 else ".")
         )
     return labels
 

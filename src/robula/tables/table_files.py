@@ -19,6 +19,19 @@ from robula.exceptions import InputError
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _PARQUET = {".parquet", ".pq"}
+# What pandas says before it says what is wrong.
+_PANDAS = "Error tokenizing data. C error: "
+# How files begin that people take for tables.
+_NOT_CSV = {
+    b"PK\x03\x04": "a workbook or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+    b"\x1f\x8b": "compressed",
+    b"PAR1": "Parquet under another name (call it .parquet)",
+    b'{"': "JSON",
+    b"[{": "JSON",
+    b"<!": "HTML",
+    b"<?xml": "XML",
+}
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -37,7 +50,7 @@ def read_table(path: Path) -> pd.DataFrame:
     if twice:
         raise InputError(f"{path.name}: the column {twice[0]!r} comes twice; give every column a name of its own.")
     if table.empty:
-        raise InputError(f"{path.name} has a header and no data rows.")
+        raise InputError(f"{path.name} has a header and no data rows; one line a row is needed below it.")
     table.index = pd.RangeIndex(1, len(table) + 1)
     return table
 
@@ -53,7 +66,10 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_csv(path: Path) -> pd.DataFrame:
     raw = path.read_bytes()
     if not raw.strip():
-        raise InputError(f"{path.name} is empty.")
+        raise InputError(f"{path.name} is empty; pass a CSV file with a header and one line a row.")
+    for start, kind in _NOT_CSV.items():
+        if raw.lstrip().startswith(start):
+            raise InputError(f"{path.name} is {kind}, not a CSV file; save it as CSV (UTF-8, with a header).")
     if b"\0" in raw[:65536]:
         raise InputError(f"{path.name} is not text (it holds zero bytes); pass a CSV file, or Parquet as .parquet.")
     try:
@@ -115,7 +131,8 @@ def _numeric_columns(table: pd.DataFrame) -> int:
 
 
 def _first_line(error: BaseException) -> str:
-    return show(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__, limit=160)
+    said = str(error).strip() or type(error).__name__
+    return show(said.splitlines()[0].removeprefix(_PANDAS), limit=160)
 
 
 # A spreadsheet takes a cell that begins with one of these for a formula.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -257,13 +259,23 @@ def _shorter(options: Options) -> dict[str, int]:
     return {"draws": max(100, options.draws // 4), "chains": min(2, options.chains)}
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Let short runs at other shares warn nobody: what they say is not of the answer, and has no place in its notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobulaWarning)
+        yield
+
+
 def _regression_path(
     fitted: Any, design: pd.DataFrame, y: pd.Series, of_rows: dict[str, FloatArray], options: Options
 ) -> pd.DataFrame:
     """Refit, with fewer draws, for other assumed shares of bad rows."""
     lines = []
     for level in _levels(options.contamination):
-        other = clone(fitted).set_params(contamination=level, **_shorter(options)).fit(design, y.to_numpy(), **of_rows)
+        other = clone(fitted).set_params(contamination=level, **_shorter(options))
+        with _unheard():
+            other.fit(design, y.to_numpy(), **of_rows)
         lines += _path_lines(level, other.posterior_)
     return _path_table(lines)
 
@@ -297,7 +309,9 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
         raise KeyboardInterrupt
     lines = []
     for level in _levels(options.contamination) if options.sensitivity else []:
-        lines += _path_lines(level, back(sample(model, **{**sampler, "contamination": level, **_shorter(options)})))
+        with _unheard():
+            other = sample(model, **{**sampler, "contamination": level, **_shorter(options)})
+        lines += _path_lines(level, back(other))
     return TableFit(
         model="mean",
         target=None,
