@@ -68,9 +68,6 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
                 f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); check the data, "
                 "and pass the model's arguments after it: from_numpyro(model, *args, **kwargs)."
             ) from error
-        for name, site in trace.items():
-            if hasattr(site.get("value"), "iloc"):
-                raise InputError(f"{name!r} of the NumPyro model is a pandas column; JAX needs an array: .to_numpy().")
         rows = row_sites(trace)
     refuse_unsupported(trace, rows)
     observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}

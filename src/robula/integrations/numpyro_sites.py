@@ -28,6 +28,9 @@ class RowSites:
 
 def row_sites(trace: dict[str, Any]) -> RowSites:
     """Find the observed sites with one entry per row."""
+    for name, site in trace.items():
+        if hasattr(site.get("value"), "iloc"):
+            raise InputError(f"{name!r} of the NumPyro model is a pandas column; JAX needs an array: .to_numpy().")
     observed = {name: site for name, site in trace.items() if site["type"] == "sample" and site["is_observed"]}
     frames: dict[str, Any] = {}
     counts: dict[str, int] = {}
