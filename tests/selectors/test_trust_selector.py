@@ -262,3 +262,18 @@ def test_many_columns_do_not_make_clean_rows_bad():
     # A direction can be found among many columns in which any rows look like a population.
     problem = contaminated_regression("paper", 300, 60, 0.0, 1)
     assert robula.trust(problem.model, 0.3).share < 0.01
+
+
+def test_what_to_try_suits_the_responses():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    mean = np.exp(1.0 + X @ [0.5, 0.3])
+    counts = rng.negative_binomial(1.0, 1.0 / (1.0 + mean)) * (rng.uniform(size=1000) > 0.3)
+    prior = robula.NormalPrior(0.0, 10.0)
+    of_counts = robula.trust(robula.PoissonModel(X, counts, intercept=True, prior=prior), 0.1)
+    assert "negative binomial" in " ".join(of_counts.law)
+    skewed = X @ [1.0, 2.0] + 3.0 * rng.gamma(1.0, size=1000)
+    of_numbers = robula.trust(robula.LinearModel(X, skewed, noise_scale="estimate", intercept=True), 0.1)
+    assert "log" in " ".join(of_numbers.law)
+    for word in ("Student-t", "log response", "square-root"):
+        assert word not in " ".join(of_counts.law)

@@ -28,12 +28,14 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     fit = max(laws, key=lambda explanation: explanation.evidence)
     parameters, grown = fit.law.parameters, fit.law.trends.shape[1]
     scale, skew, tail = parameters[:3]
+    counts = bool(fit.scores.interval.all())
     found = []
     if tail < _TAILS:
-        found.append("tails heavier than declared (try a Student-t model)")
+        found.append(f"tails heavier than declared (try a {'negative binomial' if counts else 'Student-t'} model)")
     if abs(skew) > _SKEW:
         side = "right" if skew > 0 else "left"
-        found.append(f"residuals skewed to the {side} (try a log or square-root response)")
+        other = "a model with more zeros, or a column that is missing" if counts else "a log or square-root response"
+        found.append(f"residuals skewed to the {side} (try {other})")
     if fit.rows.model.noise == "implied" and scale > _DISPERSION:
         found.append(
             f"responses spread {math.exp(scale):.2g} times as much as the mean implies (try a negative binomial)"
@@ -42,7 +44,8 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         found.append(f"noise {math.exp(scale):.2g} times the declared scale")
     growth = np.abs(parameters[3 : 3 + grown])
     if max(growth[:1], default=0.0) > _GROWTH:
-        found.append("spread that changes with the fitted value (try a log response, or weights)")
+        other = "an exposure, or a negative binomial model" if counts else "a log response, or weights"
+        found.append(f"spread that changes with the fitted value (try {other})")
     elif max(growth, default=0.0) > _GROWTH:
         found.append("spread that changes with the features")
     if max(abs(parameters[3 + grown :]), default=0.0) > _BEND:
