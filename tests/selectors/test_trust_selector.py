@@ -277,3 +277,16 @@ def test_what_to_try_suits_the_responses():
     assert "log" in " ".join(of_numbers.law)
     for word in ("Student-t", "log response", "square-root"):
         assert word not in " ".join(of_counts.law)
+
+
+def test_a_response_at_a_limit_does_not_protect_a_code_in_a_column():
+    # A row at the smallest response with -999 in a column: predicted far below the limit, it agrees with being cut there.
+    rng = np.random.default_rng(1)
+    X = rng.normal(5.0, 1.0, size=(400, 2))
+    y = np.maximum(X @ [3.0, 1.0] - 20.0 + rng.normal(size=400), -3.0)
+    at_limit = np.flatnonzero(y == -3.0)
+    bad = np.concatenate([at_limit[:5], np.flatnonzero(y > -3.0)[:15]])
+    X[bad, 0] = -999.0
+    found = robula.trust(robula.LinearModel(X, y, noise_scale="estimate", intercept=True), 0.2)
+    assert found.weights[bad].max() < 0.01
+    assert found.weights[at_limit[5:]].min() > 0.9

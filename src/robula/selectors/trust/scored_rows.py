@@ -89,17 +89,17 @@ class ScoredRows:
     def _limits(self) -> tuple[BoolArray, BoolArray]:
         """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond.
 
-        Many rows share a value of a discrete law anyway.
+        Many rows share a value of a discrete law anyway. A row with a cell that stands apart is known to be odd: what
+        the others predict for it is no reason to believe that its response was cut.
         """
         nowhere = np.zeros(self.count, dtype=np.bool_)
         y = self.model.response
         if y is None or len(np.unique(y)) < 10 or np.less(*self.model.scores(self.model.initial)).all():
             return nowhere, nowhere
-        upper = _limit(y)
-        lower = _limit(-y)
+        upper, lower, usual = _limit(y), _limit(-y), self.space.apart <= 0.0
         return (
-            nowhere if lower is None else y == -lower,
-            nowhere if upper is None else y == upper,
+            nowhere if lower is None else (y == -lower) & usual,
+            nowhere if upper is None else (y == upper) & usual,
         )
 
     def scores(self, theta: FloatArray, leverage: FloatArray, weights: FloatArray) -> Scores:
