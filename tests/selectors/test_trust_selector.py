@@ -280,7 +280,7 @@ def test_what_to_try_suits_the_responses():
 
 
 def test_a_response_at_a_limit_does_not_protect_a_code_in_a_column():
-    # A row at the smallest response with -999 in a column: predicted far below the limit, it agrees with being cut there.
+    # Predicted far below the limit because of a code, a row at the limit agrees with having been cut there.
     rng = np.random.default_rng(1)
     X = rng.normal(5.0, 1.0, size=(400, 2))
     y = np.maximum(X @ [3.0, 1.0] - 20.0 + rng.normal(size=400), -3.0)
