@@ -7,7 +7,8 @@ import pandas as pd
 from benchmarks.realdata.errors import KINDS
 from benchmarks.realdata.plan import OURS
 
-_PROBLEM = ["set", "kind", "rate"]
+#: What tells one problem from another.
+PROBLEM = ["set", "kind", "rate"]
 #: Errors that differ by less than this are a draw: a tenth of a standard error moves no conclusion.
 _DRAW = 0.1
 #: The rates at which robula and all rivals but NUTS run every kind.
@@ -20,6 +21,12 @@ def names_of_ours(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(label=table["method"] + told)
 
 
+def of_all(cells: pd.DataFrame) -> pd.DataFrame:
+    """Only the problems that every method here ran, so that all are measured by the same."""
+    ran = cells.groupby(PROBLEM)["label"].transform("nunique")
+    return cells[ran == cells["label"].nunique()]
+
+
 def winners(cells: pd.DataFrame) -> pd.Series:
     """Share of the problems in which a method's error is within a tenth of the smallest; the largest share first.
 
@@ -28,11 +35,11 @@ def winners(cells: pd.DataFrame) -> pd.Series:
     """
     chosen = cells[(cells["method"] != OURS) | (cells["contamination"] == "0.2")]
     if (chosen["method"] == OURS).any():
-        problems = chosen.loc[chosen["method"] == OURS, _PROBLEM]
-        chosen = chosen.merge(problems, on=_PROBLEM)
+        problems = chosen.loc[chosen["method"] == OURS, PROBLEM]
+        chosen = chosen.merge(problems, on=PROBLEM)
     counts = chosen.groupby("label").size()
     chosen = chosen[chosen["label"].map(counts) >= 0.5 * counts.max()]
-    best = chosen.groupby(_PROBLEM)["error"].transform("min")
+    best = chosen.groupby(PROBLEM)["error"].transform("min")
     return (chosen["error"] <= best + _DRAW).groupby(chosen["label"]).mean().sort_values(ascending=False)
 
 
@@ -109,7 +116,7 @@ def error_by_set(cells: pd.DataFrame) -> pd.DataFrame:
         medians = rivals.groupby("label")["error"].median()
         row = {"set": name, "rows": here["rows"].iloc[0]}
         if len(ours):
-            both = ours.merge(rivals, on=_PROBLEM, suffixes=("", "_rival"))
+            both = ours.merge(rivals, on=PROBLEM, suffixes=("", "_rival"))
             better = both[both["error_rival"] < both["error"] - _DRAW].groupby("label_rival").size()
             row |= {"robula 0.2, median": ours["error"].median(), "90 %": ours["error"].quantile(0.9)}
             counts = better.sort_values(ascending=False)
