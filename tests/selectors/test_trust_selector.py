@@ -290,3 +290,18 @@ def test_a_response_at_a_limit_does_not_protect_a_code_in_a_column():
     found = robula.trust(robula.LinearModel(X, y, noise_scale="estimate", intercept=True), 0.2)
     assert found.weights[bad].max() < 0.01
     assert found.weights[at_limit[5:]].min() > 0.9
+
+
+def test_labels_of_several_classes_stay_where_they_are_right_and_go_where_they_are_wrong():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(600, 3))
+    linear = np.column_stack([np.ones(600), X]) @ (2.0 * rng.normal(size=(4, 4)))
+    label = (linear + rng.gumbel(size=linear.shape)).argmax(axis=1)
+    prior = robula.NormalPrior(0.0, 10.0)
+    # What the gate sees must not tell the label, or the less likely labels are called wrong.
+    assert robula.trust(robula.MultinomialModel(X, label, intercept=True, prior=prior), 0.25).weights.min() > 0.9
+    bad = np.arange(60)
+    label[bad] = (label[bad] + rng.integers(1, 4, size=60)) % 4
+    found = robula.trust(robula.MultinomialModel(X, label, intercept=True, prior=prior), 0.25)
+    assert found.weights[bad].mean() < 0.6
+    assert found.weights[60:].mean() > 0.93

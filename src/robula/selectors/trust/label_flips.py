@@ -143,7 +143,9 @@ class FlipExplanation:
         total = max(float(flipped.sum()), 1e-9)
         vote = place @ (flipped @ place / total) - flipped * (place**2).sum(axis=1) / total
         size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
-        sure = standardised(np.log1p(np.abs(right - wrong)))
+        # Of two classes, the odds are as far from even whichever the label is; of more, they would tell the label.
+        two = self._log_others == 0.0
+        sure = standardised(np.log1p(np.abs(right - wrong))) if two else np.zeros_like(vote)
         return np.column_stack(
             [np.ones(len(vote)), np.clip(vote / size, -6.0, 6.0), np.clip(sure, -4.0, 4.0), self._space.distance]
         )
