@@ -172,7 +172,7 @@ def test_page_figure_and_table(tmp_path):
             "method": "robula_estimate", "skipped": "not yet"}]  # fmt: skip
     write_all(rows, tmp_path)
     page = (tmp_path / "docs" / "leaderboard.md").read_text()
-    assert "robula (recommended" in page
+    assert "robula (default" in page
     assert "robula_estimate, 1 runs: not yet" in page
     assert (tmp_path / "docs" / "images" / "leaderboard.png").stat().st_size > 10_000
     assert (tmp_path / "benchmarks" / "leaderboard" / "results.csv").read_text().startswith("kind,dataset,attack")
