@@ -306,3 +306,15 @@ def test_labels_of_several_classes_stay_where_they_are_right_and_go_where_they_a
     # Wrong labels between classes that are as likely cannot be seen.
     assert found.weights[bad].mean() < 0.75
     assert found.weights[60:].mean() > 0.93
+
+
+def test_a_row_that_is_bad_for_sure_counts_nothing():
+    # A mean count of e^1000 times a weight of 1e-11 is still infinite.
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(500, 2))
+    y = rng.poisson(np.exp(1.0 + X @ [0.5, 0.4]))
+    X[:40, 0] *= 1000.0
+    model = robula.PoissonModel(X, y, intercept=True, prior=robula.NormalPrior(0.0, 5.0))
+    posterior = robula.sample(model, contamination=0.2, draws=200, seed=1)
+    assert posterior.row_weights[np.abs(X[:, 0]) > 100.0].max() == 0.0
+    np.testing.assert_allclose(posterior.mean, [1.0, 0.5, 0.4], atol=0.15)

@@ -18,6 +18,15 @@ _MOST_WIDENING = 9.0
 SURE = 1e-4
 
 
+def without_bad_rows(weights: FloatArray) -> FloatArray:
+    """Weights (n,) in which a row that is bad for sure counts nothing at all.
+
+    Little weight is not nothing where the likelihood has no limit: the mean count of a row with a column a thousand
+    times too large overflows.
+    """
+    return np.where(weights < SURE, 0.0, weights)
+
+
 class Explained(Protocol):
     """An explanation that can say the covariance (d, d) of theta when which rows are bad is its own guess."""
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
-from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to
+from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to, without_bad_rows
 from robula.selectors.trust.streamed_rules import Rule, rule_of
 from robula.selectors.trust.trust_selector import Trust, conclude, weigh
 from robula.tables.row_source import Sums
@@ -46,7 +46,7 @@ class Weighing:
     def __call__(self, model: ModelWithLaw) -> FloatArray:
         """Weights (b,)."""
         judged = (chance * expit(-rule.judge(model, self.theta).log_odds) for rule, chance in self._each())
-        return sum(judged, np.zeros(model.n_rows))
+        return without_bad_rows(sum(judged, np.zeros(model.n_rows)))
 
     def _each(self) -> Iterator[tuple[Rule, float]]:
         return zip(self.rules, self.chances, strict=True)

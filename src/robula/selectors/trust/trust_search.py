@@ -19,7 +19,7 @@ from robula.selectors.trust.beginnings import (
 )
 from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
-from robula.selectors.trust.row_doubt import Explained
+from robula.selectors.trust.row_doubt import Explained, without_bad_rows
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
@@ -208,7 +208,7 @@ def _averaged(found: Mapping[str, Fitted], rows: int, budget: float) -> Verdict:
     weights = sum((p * found[name].weights for name, p in zip(names, chances, strict=True)), np.zeros(rows))
     likeliest = found[names[int(chances.argmax())]]
     return Verdict(
-        np.clip(weights, 0.0, 1.0),
+        without_bad_rows(np.clip(weights, 0.0, 1.0)),
         likeliest.theta,
         dict(found),
         dict(zip(names, chances.tolist(), strict=True)),
