@@ -316,5 +316,5 @@ def test_a_row_that_is_bad_for_sure_counts_nothing():
     X[:40, 0] *= 1000.0
     model = robula.PoissonModel(X, y, intercept=True, prior=robula.NormalPrior(0.0, 5.0))
     posterior = robula.sample(model, contamination=0.2, draws=200, seed=1)
-    assert posterior.row_weights[np.abs(X[:, 0]) > 100.0].max() == 0.0
+    assert posterior.row_weights[X[:, 0] > 100.0].max() == 0.0
     np.testing.assert_allclose(posterior.mean, [1.0, 0.5, 0.4], atol=0.15)
