@@ -101,14 +101,18 @@ def test_every_environment_variable_is_documented():
 
 
 def test_import_is_light_and_fast():
-    """Under a second of processor time (the best of three: the machine may be busy), and nothing optional."""
+    """Little beside what it stands on (0.5 s of processor time on a quiet machine), and nothing optional.
+
+    The same process imports NumPy and SciPy's parts first, so that a busy machine slows both; the best of three.
+    """
     code = (
-        "import sys, time; start = time.process_time(); import robula; print(time.process_time() - start);"
+        "import sys, time; begun = time.process_time(); import numpy, scipy.linalg, scipy.optimize, scipy.special;"
+        "below = time.process_time(); import robula; print((time.process_time() - below) / (below - begun));"
         "print(*(name for name in ('jax', 'arviz', 'matplotlib', 'pandas', 'sklearn') if name in sys.modules))"
     )
     said = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(3)]
-    seconds, extras = zip(*(run.stdout.split("\n")[:2] for run in said), strict=True)
-    assert min(float(second) for second in seconds) < 1.0
+    ratios, extras = zip(*(run.stdout.split("\n")[:2] for run in said), strict=True)
+    assert min(map(float, ratios)) < 1.0
     assert set(extras) == {""}
 
 
