@@ -52,20 +52,36 @@ def test_a_population_costs_its_numbers_and_a_price():
     explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0).fit(15)
     counted = rows.coarsening
     size = np.log1p(counted * explanation.members.sum())
-    needed = constants.DECISIVE * rows.maturity
-    undecided, w = np.maximum(needed - explanation.decisive, 0.0), explanation.weights
-    kept = np.log(w + (1.0 - w) * np.exp(-undecided)).sum()
-    assert kept < -1.0
-    expected = counted * (explanation.log_likelihood + kept) + explanation.log_prior
+    expected = counted * explanation.log_likelihood + explanation.log_prior
     expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
-    expected -= counted * constants.PRICE_OF_A_COLUMN * 2
     assert explanation.evidence == pytest.approx(expected, rel=1e-9)
+    shifted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0, placed=False)
+    shifted.fit(15)
+    expected = counted * shifted.log_likelihood + shifted.log_prior - 0.5 * np.log1p(counted * 300)
+    expected -= np.log1p(counted * shifted.members.sum()) + constants.PRICE * rows.maturity
+    assert shifted.evidence == pytest.approx(expected, rel=1e-9)
+    assert shifted.evidence > explanation.evidence  # two numbers say what seven said
+
+
+def test_a_row_that_is_called_bad_pays_for_itself(monkeypatch):
+    rows = scored_rows(shift=3.0, share=0.1)
+    suspects = 0.9 * (np.arange(300) < 30.0)
+    removed = {}
+    for keeping in (0.0, 1.5):
+        monkeypatch.setattr(constants, "KEEPING", keeping)
+        fitted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(suspects).fit(1)
+        assert fitted.handicaps.tolist() == pytest.approx([keeping * rows.maturity] * 2)
+        removed[keeping] = 1.0 - fitted.weights.mean()
+        shifted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(suspects, placed=False)
+        assert shifted.handicaps[1] == 0.0
+    assert removed[1.5] < 0.9 * removed[0.0]
 
 
 def test_without_a_limit_as_many_rows_are_wanted_as_are_bad():
     # Three rows in ten are off by four noise widths, and the limit is one in ten: it is spent, and more are wanted.
     rows = scored_rows(400, shift=4.0, share=0.3)
-    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0).with_population(0.9 * (np.arange(400) < 120))
+    suspects = 0.9 * (np.arange(400) < 120)
+    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0).with_population(suspects, placed=False)
     explanation.fit(25)
     removed = 1.0 - explanation.weights.mean()
     explanation.ask_without_limit(12)

@@ -48,18 +48,28 @@ class BadPopulation:
     rows : ScoredRows
     members : ndarray, shape (n,)
         Probability of each row to belong to it.
+    placed : bool
+        False for rows that are all shifted by the same amount, wherever they are: normal around one mean, no more.
     """
 
-    def __init__(self, rows: ScoredRows, scores: Scores, members: FloatArray, gate: FloatArray | None = None) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: ScoredRows,
+        scores: Scores,
+        members: FloatArray,
+        gate: FloatArray | None = None,
+        *,
+        placed: bool = True,
+    ) -> None:
+        self._rows, self.placed = rows, placed
         space = rows.space
-        self._design = np.column_stack([np.ones(rows.count), space.whitened])
+        self._design = _design(rows, placed)
         self._place = space.inner
         self._own_vote = (space.inner**2).sum(axis=1)
-        self.histogram_share = 0.5
-        self.gate = (
-            np.array([math.log(max(float(members.mean()), 1e-3)), 0.0, 0.0, 0.0]) if gate is None else gate.copy()
-        )
+        self.histogram_share = 0.5 if placed else 0.0
+        self.gate = np.zeros(4 if placed else 1) if gate is None else gate.copy()
+        if gate is None:
+            self.gate[0] = math.log(max(float(members.mean()), 1e-3))
         self.describe(scores, members)
         for _ in range(_WARM_UP if gate is None else 0):
             odds = np.exp(self.log_odds())
@@ -80,15 +90,20 @@ class BadPopulation:
         residual = z - self._design @ self._coefficients
         left = np.maximum(1.0 - members * leverage, _LEAST_LEFT)
         without = residual / left
-        variance = max(float(members @ (residual * without)) / max(total, 1e-9), constants.FINEST**2)
-        self._variance = variance
+        # Shifted rows have the spread of clean ones: nothing else is wrong with them.
+        spread_of_members = float(members @ (residual * without)) / max(total, 1e-9) if self.placed else 1.0
+        self._variance = variance = max(spread_of_members, constants.FINEST**2)
         spread = np.sqrt(variance * (1.0 + leverage / left))
         self.prediction = z - without
         around = _normal(scores, self.prediction, spread)
+        if not self.placed:
+            self.log_density: FloatArray = around
+            self._columns = np.ones((len(z), 1))
+            return
         counted = self._histogram(scores, members, total)
         first = np.log1p(-self.histogram_share) + around
         second = math.log(self.histogram_share) + counted
-        self.log_density: FloatArray = np.logaddexp(first, second)
+        self.log_density = np.logaddexp(first, second)
         by_histogram = float(members @ np.exp(second - self.log_density))
         self.histogram_share = float(np.clip((by_histogram + 0.5) / (total + 1.0), 0.02, 0.98))
         self._columns = self._gate_columns(members, total)
@@ -119,7 +134,8 @@ class BadPopulation:
 
     def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
         """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
-        precision = np.array([1e-4, *(deviation**-2.0 for deviation in constants.GATE_SLOPES)])
+        slopes = constants.GATE_SLOPES[: len(self.gate) - 1]
+        precision = np.array([1e-4, *(deviation**-2.0 for deviation in slopes)])
         gradient = self._columns.T @ (members - expected) - precision * self.gate
         variance = expected * (1.0 - np.minimum(expected, 0.999)) + 1e-9
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
@@ -128,11 +144,12 @@ class BadPopulation:
 
     def log_prior(self) -> float:
         """Log prior density of the gate's slopes, without its constant."""
-        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum())
+        slopes = self.gate[1:]
+        return -0.5 * float(((slopes / np.array(constants.GATE_SLOPES[: len(slopes)])) ** 2).sum())
 
     def moved_to(self, rows: ScoredRows, scores: Scores, members: FloatArray) -> BadPopulation:
         """Return the population of these members (n,) among these rows, with the same gate."""
-        moved = BadPopulation(rows, scores, members, self.gate)
+        moved = BadPopulation(rows, scores, members, self.gate, placed=self.placed)
         moved.histogram_share = self.histogram_share
         return moved
 
@@ -145,14 +162,15 @@ class BadPopulation:
 
     def disagreement(self, rows: ScoredRows) -> FloatArray:
         """How far (m,) the population's regression is from the clean rows' at each row, as a logarithm."""
-        design = np.column_stack([np.ones(rows.count), rows.space.whitened])
-        strength: FloatArray = np.log1p(np.abs(design @ self._coefficients))
+        strength: FloatArray = np.log1p(np.abs(_design(rows, self.placed) @ self._coefficients))
         return strength
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""
-        prediction = np.column_stack([np.ones(rows.count), rows.space.whitened]) @ self._coefficients
+        prediction = _design(rows, self.placed) @ self._coefficients
         around = _normal(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
+        if not self.placed:
+            return np.full(rows.count, self.gate[0]), around
         places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), _EDGES[1:-1])
         total = float(self._counts.sum()) + constants.PSEUDO_ROWS
         ratio = (self._counts / _GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
@@ -160,6 +178,12 @@ class BadPopulation:
         density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
         columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
         return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density
+
+
+def _design(rows: ScoredRows, placed: bool) -> FloatArray:
+    """What a population's scores are regressed on: 1 and the whitened features (n, r + 1), or 1 alone."""
+    one = np.ones((rows.count, 1))
+    return np.hstack([one, rows.space.whitened]) if placed else one
 
 
 def _gate_columns(vote: FloatArray, prediction: FloatArray, distance: FloatArray) -> FloatArray:

@@ -28,8 +28,10 @@ _LOOK_AGAIN = (2, 8)
 _LEVERAGE_EVERY = 5
 # Nats within which a fit counts as settled.
 _SETTLED = 0.02
-# Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram.
+# Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram;
+# of shifted rows their share and shift.
 _PARAMETERS_OF_A_POPULATION = 7.0
+_PARAMETERS_OF_SHIFTED_ROWS = 2.0
 
 
 class Explanation:
@@ -96,14 +98,13 @@ class Explanation:
             spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
             self.law.parameters[0] = math.log(max(spread, 1e-9))
         self.wanted = 0.0
-        self._needed = 0.0 if rows.declared else constants.DECISIVE * rows.maturity
 
     @property
     def free(self) -> bool:
         """Whether the law may differ from the declared one."""
         return self.law.free
 
-    def with_population(self, suspects: FloatArray) -> Explanation:
+    def with_population(self, suspects: FloatArray, placed: bool = True) -> Explanation:
         """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them."""
         other = Explanation(
             self.rows, self.theta, self.budget, freedom=self.freedom, law=self.law, leverage=self.leverage
@@ -121,7 +122,7 @@ class Explanation:
             population.moved_to(self.rows, other.scores, other.members[:, index])
             for index, population in enumerate(self.populations)
         ]
-        other.populations.append(BadPopulation(self.rows, other.scores, suspects))
+        other.populations.append(BadPopulation(self.rows, other.scores, suspects, placed=placed))
         return other
 
     def with_law(self, freedom: int) -> Explanation:
@@ -201,11 +202,9 @@ class Explanation:
         densities = [gross_log_density(scores, self.gross_scale)]
         densities += [population.log_density for population in self.populations]
         joint = prior + np.column_stack(densities) + self.rows.bad_odds[:, None]
+        self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
+        joint -= self.handicaps
         bad, clean = _log_sum(joint), law - total
-        self.decisive: FloatArray = bad - _log_sum(prior) - law
-        # What is not decisive is settled in favour of keeping rows.
-        undecided = np.maximum(self._needed - self.decisive, 0.0)
-        self._settled_log_likelihood = float(np.logaddexp(bad - undecided, clean).sum()) + scores.base
         self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
         self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
         self.weights = 1.0 - doubt
@@ -230,27 +229,37 @@ class Explanation:
         self.theta = self.rows.mode(self.weights, self.theta, 1)
 
     @property
+    def handicaps(self) -> FloatArray:
+        """Nats that each row pays for being called gross, or of one of the populations, shape (1 + k,).
+
+        What is not decisive is settled in favour of keeping rows. A declared noise scale is taken at its word, and
+        shifted rows are described by so few numbers that these can pay for all of them.
+        """
+        keeping = 0.0 if self.rows.declared else constants.KEEPING * self.rows.maturity
+        return keeping * np.array([1.0, *(float(population.placed) for population in self.populations)])
+
+    @property
     def log_prior(self) -> float:
         """Log prior density of the law and of the gates."""
         return self.law.log_prior() + sum(population.log_prior() for population in self.populations)
 
     def _evidence(self) -> float:
-        """Log evidence, less Occam's factors: a row counts ``coarsening``, one that is not decisively bad as kept."""
+        """Log evidence, less Occam's factors; a row counts ``coarsening``."""
         counted = self.rows.coarsening
         scores = self.scores
-        evidence = counted * self._settled_log_likelihood + self.log_prior
+        evidence = counted * self.log_likelihood + self.log_prior
         if self.free:
             slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
             evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
         sizes = np.log1p(counted * self.members.sum(axis=0))
-        return (
-            evidence
-            - 0.5 * _PARAMETERS_OF_A_POPULATION * float(sizes.sum())
-            - constants.PRICE * self.rows.maturity * len(sizes)
-            - counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * len(sizes)
-        )
+        for size, population in zip(sizes, self.populations, strict=True):
+            parameters = _PARAMETERS_OF_A_POPULATION if population.placed else _PARAMETERS_OF_SHIFTED_ROWS
+            evidence -= 0.5 * parameters * float(size) + constants.PRICE * self.rows.maturity
+            if population.placed and self.rows.declared:
+                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank
+        return evidence
 
     def _law_covariates(self) -> LawCovariates:
         """What the law may follow from place to place, as the rows suggest it now."""

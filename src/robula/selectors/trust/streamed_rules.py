@@ -207,6 +207,7 @@ class NumberRule(Rule):
             PopulationRule(population, fit.rows, fit.members[:, index])
             for index, population in enumerate(fit.populations)
         ]
+        self._handicaps = fit.handicaps
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample)
 
@@ -224,10 +225,10 @@ class NumberRule(Rule):
         share, scale = self._gross
         ones = np.ones(model.n_rows)
         prior = (math.log(share) - math.log1p(-share)) * ones
-        joint = prior + gross_log_density(fixed, scale)
-        for population in self._populations:
+        joint = prior + gross_log_density(fixed, scale) - self._handicaps[0]
+        for population, handicap in zip(self._populations, self._handicaps[1:], strict=True):
             odds, density = population.among(rows, fixed)
-            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density)
+            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density - handicap)
         return self._judged(prior + self.gate[0], joint - prior + rows.bad_odds - law, ones[:, None], ones)
 
 
@@ -254,5 +255,6 @@ class PopulationRule:
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (b,)."""
-        gate = self._scales.columns(rows.space, self._population.disagreement(rows)) @ self._population.gate
+        gate = self._population.gate
+        gate = self._scales.columns(rows.space, self._population.disagreement(rows))[:, : len(gate)] @ gate
         return np.clip(gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), self._population.among(rows, scores)[1]

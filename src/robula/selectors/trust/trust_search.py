@@ -121,16 +121,18 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         begun = Explanation(rows, plain, budget, gross=False, freedom=gross.freedom, law=gross.law)
         nothing.append(begun.fit(_SETTLE))
     found = {_NOTHING: best(nothing), "gross rows": gross}
+    distinct = _distinct(rows, [gross.theta, *thetas[1:]])
+    shifted = _with_any_law(_best_few([e.fit(_LOOK) for theta in distinct for e in _shifted(rows, theta, budget)]))
+    if shifted:
+        found["shifted rows"] = _best_allowed(shifted)
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
-    for index, theta in enumerate(_distinct(rows, [gross.theta, *thetas[1:]])):
+    for index, theta in enumerate(distinct):
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
         suspects = suspects_by_score(rows, theta, budget, thorough=index == 0)
         looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
-    settled = _best_few(looked)
+    settled = _with_any_law(_best_few(looked))
     if not settled:
         return found
-    one = best(settled)
-    settled += [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
     one = _best_allowed(settled)
     found["a bad population"] = one
     if one.evidence > max(gross.evidence, found[_NOTHING].evidence):
@@ -143,6 +145,13 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if best(settled) not in found.values():
         found[_TOO_MANY] = best(settled)
     return found
+
+
+def _shifted(rows: ScoredRows, theta: FloatArray, budget: float) -> list[Explanation]:
+    """Rows that are all off by the same amount, upwards or downwards, wherever they are."""
+    suspects = suspects_by_score(rows, theta, budget, thorough=False)
+    begun = Explanation(rows, theta, budget, freedom=0)
+    return [begun.with_population(suspects[side], placed=False) for side in ("high", "low") if suspects[side].any()]
 
 
 def _best_few(looked: list[Explanation]) -> list[Explanation]:
@@ -161,6 +170,14 @@ def _best_few(looked: list[Explanation]) -> list[Explanation]:
             break
         settled.append(_settled(explanation))
     return settled
+
+
+def _with_any_law(settled: list[Explanation]) -> list[Explanation]:
+    """These, and the best of them with laws of the other freedoms."""
+    if not settled:
+        return settled
+    one = best(settled)
+    return settled + [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
 
 
 def _settled(explanation: Explanation) -> Explanation:
