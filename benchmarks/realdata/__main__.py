@@ -1,6 +1,7 @@
 """Run the real-data board, or go on with it, and write its page.
 
-python -m benchmarks.realdata [--quick] [--jobs 2] [--methods robula | rivals | mm,huber] [--sets Auto,diabetes] [--page]
+python -m benchmarks.realdata [--quick] [--jobs 2] [--methods robula | rivals | mm,huber] [--sets Auto,diabetes]
+    [--rates 0,0.1] [--told 0.2] [--page]
 
 Every finished cell is a line of benchmarks/realdata/results.csv and is not run again; a killed run goes on where it was.
 After a change of robula: --methods robula --fresh. The development data are found by ROBULA_REALDATA_DIR.
@@ -71,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument("--methods", default="all", help=f"all, rivals, or some of {', '.join(METHODS)}")
     parser.add_argument("--sets", help=f"some of {', '.join(names())}")
+    parser.add_argument(
+        "--rates", type=_numbers, help="some of the shares of wrong rows: 0,0.05,0.1; 0 is as they come"
+    )
+    parser.add_argument("--told", help="some of what robula is told: 0.1,0.2,estimate")
     parser.add_argument("--no-nuts", action="store_true", help="leave out the rivals that sample by NUTS")
     parser.add_argument("--fresh", action="store_true", help="forget the finished cells among those chosen")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the table")
@@ -78,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
         "--page", action="store_true", help="write docs/realdata.md and the README's table from the whole table"
     )
     return parser
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Cell]:
@@ -99,6 +108,8 @@ def _chosen(arguments: argparse.Namespace) -> list[Cell]:
         for cell in cells(arguments.quick)
         if cell.set in sizes
         and cell.method in told
+        and (arguments.rates is None or cell.rate in arguments.rates)
+        and (arguments.told is None or not cell.contamination or cell.contamination in arguments.told.split(","))
         and not (arguments.no_nuts and cell.method.endswith("_nuts"))
         and (cell.rate == 0.0 or sizes[cell.set] >= FEWEST_ROWS)
     ]
