@@ -49,7 +49,7 @@ def test_few_cells_of_clean_tables_are_called_odd():
         (3, lambda x: x / 10, Why.COLUMN),
         (2, lambda x: 1000 * x, Why.COLUMN),
         (0, lambda x: np.where(x > 100, x - 25.0, x + 25.0), Why.ROW),
-        (3, lambda x: 30.0 + 0.001 * np.arange(1, 1 + len(x)), Why.DECIMALS),
+        (2, lambda x: x / 2.54, Why.DECIMALS),
     ],
 )
 def test_errors_are_found_in_their_cell_and_told_why(column, change, why):
