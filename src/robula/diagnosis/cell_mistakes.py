@@ -103,7 +103,7 @@ def _scaled(column: Column, values: FloatArray, rows: IntArray, factor: float) -
     cells = values[rows, column.place]
     meant = np.where(column.judged[rows], cells, 1.0) / factor
     ratio = _right(column.scores_of(meant, column.expected[rows])) - _right(column.scores[rows])
-    # Values that were multiplied are spread over a wider range. That divided ones crowd is no evidence: cells are rounded.
+    # Values that were multiplied have more room. That divided ones crowd is no evidence: cells are rounded.
     spread = 0.0 if column.logarithmic else max(np.log(factor), 0.0)
     return np.where(column.judged[rows], ratio - spread, NEVER)
 
@@ -164,4 +164,3 @@ def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[
                 evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
             nothing = np.zeros(len(values), dtype=bool)
             yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows)[0]
-

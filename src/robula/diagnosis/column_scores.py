@@ -43,7 +43,7 @@ class NormalScores:
 
     @classmethod
     def of(cls, usual: FloatArray) -> NormalScores:
-        """By the quantiles of each side of the middle; a side that is longer or shorter than normal is a power of one."""
+        """By the quantiles of each side of the middle; a longer or shorter side is a power of a normal one."""
         usual = usual[:: max(1, len(usual) // _ENOUGH_ROWS)]
         middle = float(np.median(usual))
         sides = []
@@ -123,12 +123,7 @@ def column_by_itself(place: int, values: FloatArray, known: BoolArray) -> Column
     known : ndarray of bool, shape (n,)
         Cells that are numbers and no codes.
     """
-    judged = known.copy()
-    different, counts = np.unique(values[known], return_counts=True)
-    most = different[counts.argmax()]
-    others = values[known & (values != most)]
-    if counts.max() > _SPIKE * len(values) and min((others < most).mean(), (others > most).mean()) < _END:
-        judged &= values != most
+    judged = without_end_state(values, known)
     positive = judged & (values > 0)
     logarithmic = bool(positive.sum() > _POSITIVE * judged.sum()) and (
         _skewness(np.log(values[positive])) < _skewness(values[judged])
@@ -143,8 +138,17 @@ def column_by_itself(place: int, values: FloatArray, known: BoolArray) -> Column
     return replace(column, scores=scores)
 
 
+def without_end_state(values: FloatArray, known: BoolArray) -> BoolArray:
+    """Known cells (n,) but for the one value at an end of the column that many rows share."""
+    different, counts = np.unique(values[known], return_counts=True)
+    most = different[counts.argmax()]
+    others = values[known & (values != most)]
+    at_an_end = min((others < most).mean(), (others > most).mean()) < _END
+    return known & (values != most) if at_an_end and counts.max() > _SPIKE * len(values) else known
+
+
 def given_the_others(columns: Sequence[Column], explaining: FloatArray) -> list[Column]:
-    """The columns, judged by what each cell differs from what the explaining scores (n, q) of its row lead to expect."""
+    """The columns, judged by how each cell differs from what the explaining scores (n, q) of its row predict."""
     clipped = np.clip(explaining, -_CLIP, _CLIP)
     middle, deviations = clipped.mean(axis=0), clipped.std(axis=0)
     deviations = np.where(deviations > 0, deviations, 1.0)

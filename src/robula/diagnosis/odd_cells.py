@@ -11,7 +11,7 @@ import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.diagnosis.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
-from robula.diagnosis.column_scores import Column, column_by_itself, given_the_others, standardized
+from robula.diagnosis.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
 from robula.diagnosis.missing_codes import FEW_VALUES, missing_codes
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
@@ -78,7 +78,7 @@ class OddCells:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """The log odds as normal scores with the sign of what is off, shape (n, p); beyond :attr:`limit` a cell is odd."""
+        """The log odds as normal scores with a sign, shape (n, p); beyond :attr:`limit` a cell is odd."""
         size = np.sqrt(np.maximum(LEAST_ODD**2 + 2.0 * self.log_odds, 0.0))
         return np.where(self.high, size, -size)
 
@@ -234,13 +234,13 @@ def _finer(column: FloatArray, known: BoolArray) -> BoolArray:
 
 
 def _seldom(column: FloatArray, known: BoolArray) -> BoolArray:
-    """Cells whose value is hardly repeated while values near it are; shape (n,)."""
+    """Cells whose value is hardly repeated while those near it, and most of the column, are; shape (n,)."""
     order = np.flatnonzero(known)
     order = order[np.argsort(column[order], kind="stable")]
     _, place, counts = np.unique(column[order], return_inverse=True, return_counts=True)
     often = counts[place]
+    usual = float(np.median(often[without_end_state(column, known)[order]]))
     found = np.zeros(len(column), dtype=bool)
-    for part in np.array_split(np.arange(len(order)), _PARTS):
-        if len(part):
-            found[order[part]] = often[part] <= _SELDOM * np.median(often[part])
+    for part in np.array_split(np.arange(len(order)), min(_PARTS, len(order))):
+        found[order[part]] = often[part] <= _SELDOM * min(float(np.median(often[part])), usual)
     return found
