@@ -62,7 +62,7 @@ def log_odds_of_mistakes(
         rows = np.flatnonzero((scores != 0.0) | different[:, place])
         if len(rows):
             evidence = _anything(scores[rows])[None, :]
-            log_odds[rows, place] = _mixed(evidence, different[:, place], rows)[0]
+            log_odds[rows, place] = _mixed(evidence, different[:, place], rows, _BEFORE)[0]
     for column in columns:
         place = column.place
         rows = np.flatnonzero((np.abs(column.scores) > _NEAR) | (different[:, place] & column.judged))
@@ -71,14 +71,17 @@ def log_odds_of_mistakes(
         evidence = np.stack(
             [_anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
         )
-        found = _mixed(evidence, different[:, place], rows)
+        found = _mixed(evidence, different[:, place], rows, _BEFORE)
         log_odds[rows, place] = np.logaddexp.reduce(found, axis=0)
         for spot in np.flatnonzero(log_odds[rows, place] >= 0.0):
             kind = int(found[:, spot].argmax())
             told[int(rows[spot]), place] = Mistake(int(rows[spot]), place, (1.0, *_FACTORS)[kind], -1)
+    singly = log_odds.copy()
     for first, second, rows, odds in _exchanged(values, columns):
+        # Where one of the two cells alone explains more, the other is right.
+        better = odds > singly[rows][:, [first, second]].max(axis=1)
         for place, partner in ((first, second), (second, first)):
-            larger = odds > log_odds[rows, place]
+            larger = better & (odds > log_odds[rows, place])
             log_odds[rows[larger], place] = odds[larger]
             for row in rows[larger & (odds >= 0.0)].tolist():
                 told[row, place] = Mistake(row, place, 1.0, partner)
@@ -108,7 +111,7 @@ def _scaled(column: Column, values: FloatArray, rows: IntArray, factor: float) -
     return np.where(column.judged[rows], ratio - spread, NEVER)
 
 
-def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray) -> FloatArray:
+def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: float) -> FloatArray:
     """Log odds (k, m) of each kind of mistake against a right cell, with shares estimated from the column.
 
     Parameters
@@ -119,10 +122,12 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray) -> FloatA
         All cells that look different; how many of the right and of the wrong ones do is estimated too.
     rows : ndarray of int, shape (m,)
         The cells that are judged; all others are right.
+    before : float
+        Mistakes of each kind that are expected before the column is looked at.
     """
     total, looks = len(different), different[rows]
     all_different = float(different.sum())
-    shares = np.full(len(evidence), _BEFORE / total)
+    shares = np.full(len(evidence), before / total)
     among_right, among_wrong = (all_different + 0.5) / (total + 1.0), 0.5
     found, look = evidence, np.zeros(len(rows))
     for _ in range(_ROUNDS):
@@ -130,7 +135,7 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray) -> FloatA
             look = np.log(np.where(looks, among_wrong / among_right, (1.0 - among_wrong) / (1.0 - among_right)))
         found = np.log(shares / (1.0 - shares.sum()))[:, None] + evidence + look
         chances = np.exp(found - np.logaddexp(0.0, np.logaddexp.reduce(found, axis=0)))
-        shares = (chances.sum(axis=1) + _BEFORE) / (total + _BEFORE * len(evidence))
+        shares = (chances.sum(axis=1) + before) / (total + before * len(evidence))
         shares *= min(1.0, _MOST / shares.sum())
         wrong, both = float(chances.sum()), float((chances * looks).sum())
         among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
@@ -163,4 +168,6 @@ def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[
                 # A density of logarithms is one of the values times the value.
                 evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
             nothing = np.zeros(len(values), dtype=bool)
-            yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows)[0]
+            # A column has many partners; with all of them together it is exchanged as often as it slips.
+            before = _BEFORE / (len(columns) - 1)
+            yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]

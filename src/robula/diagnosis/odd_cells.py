@@ -100,6 +100,11 @@ class OddCells:
         scores: FloatArray = np.abs(self.scores).max(axis=1, initial=0.0)
         return scores
 
+    def partner(self, row: int, column: int) -> int:
+        """Place of the column that a cell is most likely exchanged with; -1 if it is not."""
+        mistake = self.mistakes.get((row, column))
+        return -1 if mistake is None else mistake.partner
+
     def reason(self, row: int, column: int | None = None) -> str:
         """Why a cell is odd, in words; of the row's oddest cell by default; empty where it is not odd."""
         if not self.names:

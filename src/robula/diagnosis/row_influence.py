@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 # From so many log-likelihoods on, draws are left out, down to so many.
-_MOST_VALUES, _ENOUGH_DRAWS = 10**8, 1000
+_MOST_VALUES, _ENOUGH_DRAWS = 2 * 10**7, 1000
 _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
