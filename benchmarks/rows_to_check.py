@@ -41,7 +41,9 @@ _ESTIMATORS = {
     "count": RobustPoissonRegressor,
     "binary": RobustBayesianClassifier,
 }
-#: Constants of the rule for cells were chosen on these sets only; the other half of them was looked at afterwards.
+#: Constants of the rule for cells were chosen on these sets. The other half is not untouched: what the rule before missed
+#: there was seen, and the end state in ``_seldom`` was added after a look at it (0.878 of its problems solved before, 0.873
+#: after).
 CHOSEN_ON = ("Auto", "College_Apps", "Computers", "Housing_log", "Mroz", "bioChemists", "wine_proline")
 #: Errors in one feature, chosen while the rule was developed on these same sets: decimal slips, unit errors, codes; columns are also swapped.
 ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
