@@ -1,12 +1,13 @@
 """Measure what the answer hangs on: influence against refits, odd rows that are found, good rows that are flagged.
 
-python -m benchmarks.rows_to_check [influence] [odd] [flag] [--quick] [--write]
+python -m benchmarks.rows_to_check [influence] [odd] [flag] [--quick] [--every N] [--write]
 
---write puts the tables into benchmarks/results/rows_to_check.md. The development data are found by ROBULA_REALDATA_DIR.
+--every N takes each Nth problem of the part "flag", which fits every one. --write puts the tables into benchmarks/results/rows_to_check.md. The development data are found by ROBULA_REALDATA_DIR.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -40,6 +41,10 @@ _ESTIMATORS = {
     "count": RobustPoissonRegressor,
     "binary": RobustBayesianClassifier,
 }
+#: Constants of the rule for cells were chosen on these sets. The other half is not untouched: what the rule before missed
+#: there was seen, and the end state in ``_seldom`` was added after a look at it (0.878 of its problems solved before, 0.873
+#: after).
+CHOSEN_ON = ("Auto", "College_Apps", "Computers", "Housing_log", "Mroz", "bioChemists", "wine_proline")
 #: Errors in one feature, chosen while the rule was developed on these same sets: decimal slips, unit errors, codes; columns are also swapped.
 ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "decimal slip, x 10": lambda x: 10.0 * x,
@@ -55,10 +60,13 @@ _COLUMNS_A_SET = 3
 _FEWEST_VALUES = 10
 _BEYOND = 0.03
 _FDR = 0.1
+_FEW_DRAWS = 20
+#: A problem is solved where this share of its bad rows is in the first part of the list.
+_ENOUGH = 0.9
 
 
 class Spoiled(NamedTuple):
-    """A set with errors in one feature of some rows."""
+    """A set with errors in one feature of some rows (X), and with the same in all of them (all_bad)."""
 
     data: DataSet
     column: int
@@ -66,6 +74,7 @@ class Spoiled(NamedTuple):
     share: float
     X: np.ndarray
     bad: np.ndarray
+    all_bad: np.ndarray
 
 
 def spoiled(quick: bool) -> Iterator[Spoiled]:
@@ -82,28 +91,57 @@ def spoiled(quick: bool) -> Iterator[Spoiled]:
                 for share in SHARES[:1] if quick else SHARES:
                     rng = np.random.default_rng(stable_seed(name, column, kind, share))
                     rows = rng.choice(len(data.y), max(1, round(share * len(data.y))), replace=False)
-                    X = data.X.copy()
+                    X, all_bad = data.X.copy(), data.X.copy()
                     if kind != SWAP:
-                        X[rows, column] = ERRORS[kind](X[rows, column])
+                        all_bad[:, column] = ERRORS[kind](data.X[:, column])
                     elif len(columns) > 1:
                         other = int(rng.choice([j for j in columns if j != column]))
-                        X[np.ix_(rows, [column, other])] = X[np.ix_(rows, [other, column])]
+                        all_bad[:, [column, other]] = data.X[:, [other, column]]
+                    X[rows] = all_bad[rows]
                     bad = (X != data.X).any(axis=1)
                     if bad.any():
-                        yield Spoiled(data, column, kind, share, X, bad)
+                        yield Spoiled(data, column, kind, share, X, bad, all_bad)
 
 
 def _weights(data: DataSet, X: np.ndarray) -> np.ndarray:
-    """Row weights of the default rule, without sampling."""
-    estimator = _ESTIMATORS[data.family](contamination=0.1)
-    coordinates = estimator._coordinates(X, data.y)
-    return robula.trust(estimator._standardized(X, data.y, coordinates), 0.1).weights
+    """Row weights of the default rule; they do not hang on the number of draws."""
+    return _ESTIMATORS[data.family](contamination=0.1, draws=_FEW_DRAWS).fit(X, data.y).row_weights_
+
+
+def taught(problem: Spoiled) -> float:
+    """Share of the bad rows that a classifier finds which was shown this very error in all other rows.
+
+    Boosted trees learn to tell right rows from the same rows with the error, on two thirds of them, and rank the last
+    third. What they miss is hardly in the data: nobody else can know the column and the kind of error beforehand.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    def seen(X: np.ndarray) -> np.ndarray:
+        decimals = [np.abs(X[:, problem.column] * ten - np.round(X[:, problem.column] * ten)) > 1e-8 for ten in (1, 10)]
+        return np.column_stack([X, *decimals, problem.data.y])
+
+    right, wrong, given = seen(problem.data.X), seen(problem.all_bad), seen(problem.X)
+    rows = len(problem.bad)
+    part, scores = np.random.default_rng(0).integers(0, 3, rows), np.zeros(rows)
+    for last in range(3):
+        known = part != last
+        model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=15, random_state=0)
+        model.fit(np.vstack([right[known], wrong[known]]), np.repeat([0, 1], known.sum()))
+        scores[~known] = model.decision_function(given[~known])
+    place = np.argsort(np.argsort(-scores))
+    return float((place[problem.bad] < _first(problem)).mean())
+
+
+def _first(problem: Spoiled) -> float:
+    """Length of the first part of the list: as many rows as are bad, and 3 % of all."""
+    return float((problem.bad.mean() + _BEYOND) * len(problem.bad))
 
 
 def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
     """For each problem: the share of bad rows among the first of the list, their share and 3 % of the rows.
 
-    Also the good share of the rows that are flagged. Without weights the list is that of odd cells alone.
+    Also the good share of the rows that are flagged. Without weights the list is that of odd cells alone, and what it
+    misses is shown to a classifier that was taught the error.
     """
     lines = []
     for problem in problems:
@@ -113,14 +151,16 @@ def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
         posterior = robula.Posterior(np.zeros((1, 4, 1)), weights, ("none",))
         listed = odd_rows(posterior, problem.X, response=problem.data.y)
         place = np.argsort(listed.order)
-        first = (problem.bad.mean() + _BEYOND) * rows
+        found = (place[problem.bad] < _first(problem)).mean()
         flagged = flagged_by_weight(weights, _FDR)
         lines.append(
             {
                 "set": problem.data.name,
                 "error": problem.kind,
                 "share": problem.share,
-                "found": (place[problem.bad] < first).mean(),
+                "found": found,
+                "in the first 3 %": (place[problem.bad] < _BEYOND * rows).mean(),
+                "hidden": not with_weights and found < _ENOUGH and taught(problem) < _ENOUGH,
                 "right cell": (listed.cells.oddest[problem.bad] == problem.column).mean(),
                 "flagged": len(flagged) / rows,
                 "good among flagged": (~problem.bad[flagged]).mean() if len(flagged) else 0.0,
@@ -130,13 +170,13 @@ def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def zoo(quick: bool) -> pd.DataFrame:
-    """Good rows among those flagged at fdr = 0.1, for every attack of the zoo."""
+def zoo(quick: bool, every: int) -> pd.DataFrame:
+    """Good rows among those flagged at fdr = 0.1, for every attack of the zoo; with ``every`` > 1, one seed of three."""
     lines = []
     for attack in ATTACKS:
         for dim in (5,) if quick else (5, 20):
             for epsilon in (0.1,) if quick else (0.05, 0.1, 0.2):
-                for seed in range(1 if quick else 3):
+                for seed in range(1 if quick or every > 1 else 3):
                     problem = contaminated_regression(attack, n_clean=500, dim=dim, contamination=epsilon, seed=seed)
                     flagged = flagged_by_weight(robula.trust(problem.model, 0.25).weights, _FDR)
                     good = ~problem.outlier_mask[flagged]
@@ -226,7 +266,7 @@ def _markdown(table: pd.DataFrame) -> str:
 def main() -> int:
     """Run what is asked for."""
     warnings.simplefilter("ignore")
-    asked = [word for word in sys.argv[1:] if not word.startswith("-")] or ["influence", "odd", "flag"]
+    asked = [word for word in sys.argv[1:] if word in ("influence", "odd", "flag")] or ["influence", "odd", "flag"]
     quick = "--quick" in sys.argv
     how = f"`python -m benchmarks.rows_to_check {{}}{' --quick' if quick else ''}`"
     parts: dict[str, str] = {}
@@ -234,31 +274,54 @@ def main() -> int:
         heading = "Influence: relative error of the predicted change when 1 % of the rows go"
         parts[heading] = f"{how.format('influence')}\n\n{_markdown(influence(quick))}"
     if "odd" in asked:
-        table = odd(spoiled(quick), with_weights=False)
-        by_error = table.groupby("error")[["found", "right cell"]].mean().reset_index()
-        cases = table.groupby("error")["found"].apply(lambda found: float((found >= 0.9).mean()))
-        by_error["problems with 90 % found"] = by_error["error"].map(cases)
-        by_set = table.pivot_table(index="set", columns="error", values="found").reset_index()
-        heading = "Odd rows: share of the bad rows among the first (their share + 3 % of the rows) of the list"
-        parts[heading] = (
-            f"{how.format('odd')}, by odd cells alone, every row of weight 1\n\n{_markdown(by_error)}\n\nAll {len(table)} "
-            f"problems: {table['found'].mean():.3f} found, {(table['found'] >= 0.9).mean():.3f} of the problems with at "
-            f"least 90 % found, {table['right cell'].mean():.3f} in the right cell.\n\n{_markdown(by_set)}"
+        parts["Odd rows: share of the bad rows among the first (their share + 3 % of the rows) of the list"] = (
+            f"{how.format('odd')}, by odd cells alone, every row of weight 1\n\n{_odd_text(odd(spoiled(quick), False))}"
         )
     if "flag" in asked:
-        attacks, table = zoo(quick), odd(spoiled(quick))
+        every = int(sys.argv[sys.argv.index("--every") + 1]) if "--every" in sys.argv else 1
+        thinned = f"flag --every {every}" if every > 1 else "flag"
+        attacks, table = zoo(quick, every), odd(itertools.islice(spoiled(quick), 0, None, every))
         by_attack = attacks.groupby("attack")[["flagged", "found", "good among flagged"]].mean().reset_index()
+        by_error = table.groupby("error")[["flagged", "good among flagged", "found"]].mean().reset_index()
         both = [attacks["good among flagged"].mean(), table["good among flagged"].mean()]
         parts["Flagged rows at fdr = 0.1: good ones among them"] = (
-            f"{how.format('flag')}\n\n{_markdown(by_attack)}\n\nZoo {both[0]:.3f} ({len(attacks)} problems), development "
-            f"data with errors injected into a feature {both[1]:.3f} ({len(table)} problems), mean {np.mean(both):.3f}; at "
-            f"most 0.12 is asked for. With weights and odd cells together {table['found'].mean():.3f} of the bad rows "
-            f"are in the first part of the list."
+            f"{how.format(thinned)}\n\n{_markdown(by_attack)}\n\n{_markdown(by_error)}\n\nZoo {both[0]:.3f} "
+            f"({len(attacks)} problems), development data with errors injected into a feature {both[1]:.3f} ({len(table)} "
+            f"problems), mean {np.mean(both):.3f}; at most 0.12 is asked for. With weights and odd cells together "
+            f"{table['found'].mean():.3f} of the bad rows are in the first part of the list, and "
+            f"{(table['found'] >= _ENOUGH).mean():.3f} of the problems have at least 90 % there."
         )
     print("\n\n".join(f"## {heading}\n\n{text}" for heading, text in parts.items()))
     if "--write" in sys.argv:
         _write(parts)
     return 0
+
+
+def _odd_text(table: pd.DataFrame) -> str:
+    """Tables by error and by set, and sentences on both halves of the sets."""
+    solved = table.assign(solved=table["found"] >= _ENOUGH)
+    by_error = solved.groupby("error")[["found", "solved", "hidden", "right cell"]].mean().reset_index()
+    by_set = solved.pivot_table(index="set", columns="error", values="solved").reset_index()
+    halves = []
+    for words, half in (
+        (f"The sets that constants were chosen on ({', '.join(CHOSEN_ON)})", solved["set"].isin(CHOSEN_ON)),
+        ("The other sets", ~solved["set"].isin(CHOSEN_ON)),
+        ("All sets", solved["found"] >= 0.0),
+    ):
+        here = solved[half]
+        seen = here[~here["hidden"]]
+        few = here[here["share"] < _BEYOND]
+        halves.append(
+            f"{words}: {len(here)} problems, {here['found'].mean():.3f} of the bad rows found, {here['solved'].mean():.3f} "
+            f"of the problems with at least 90 % found, {seen['solved'].mean():.3f} without the {here['hidden'].sum()} "
+            f"hidden ones. Of 1 and 2 % bad rows, {few['in the first 3 %'].mean():.3f} are in the first 3 % of the list."
+        )
+    told = (
+        "Solved: at least 90 % found. Hidden: not solved, nor by boosted trees that were taught this very error on other "
+        "rows of the set."
+    )
+    by_half = "\n\n".join(halves)
+    return f"{told}\n\n{_markdown(by_error)}\n\n{by_half}\n\nSolved, by set:\n\n{_markdown(by_set)}"
 
 
 def _write(parts: dict[str, str]) -> None:

@@ -206,3 +206,14 @@ def test_wrong_input_is_refused():
         found.hangs_on("0", "effect")
     with pytest.raises(InputError, match="name one"):
         found.hangs_on()
+
+
+def test_draws_that_are_left_out_do_not_spoil_the_changes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3))
+    model = robula.LinearModel(X, X @ [1.0, 0.5, -0.5] + rng.standard_normal(400), noise_scale=1.0)
+    posterior = robula.sample(model, contamination=0.0, progress=False)
+    rows = rng.choice(400, 4, replace=False)
+    whole = robula.influence(model, posterior).change(rows)
+    monkeypatch.setattr("robula.diagnosis.row_influence._MOST_VALUES", 400 * 1000)
+    assert np.allclose(robula.influence(model, posterior).change(rows), whole, rtol=0.05, atol=1e-4)

@@ -49,7 +49,7 @@ def test_few_cells_of_clean_tables_are_called_odd():
         (3, lambda x: x / 10, Why.COLUMN),
         (2, lambda x: 1000 * x, Why.COLUMN),
         (0, lambda x: np.where(x > 100, x - 25.0, x + 25.0), Why.ROW),
-        (3, lambda x: 30.0 + 0.001 * np.arange(1, 1 + len(x)), Why.DECIMALS),
+        (2, lambda x: x / 2.54, Why.DECIMALS),
     ],
 )
 def test_errors_are_found_in_their_cell_and_told_why(column, change, why):
@@ -72,6 +72,40 @@ def test_a_decimal_slip_is_named_as_one():
     table[7, 3] = 300.0
     assert odd_cells(table, NAMES).reason(7).endswith("divided by 10 it would be usual")
     assert odd_cells(table, NAMES).reason(8) == ""
+
+
+def test_exchanged_cells_are_named_together():
+    table = correlated()
+    bad = np.arange(0, 500, 50)
+    table[np.ix_(bad, [1, 3])] = table[np.ix_(bad, [3, 1])]
+    found = odd_cells(table, NAMES)
+    assert np.isin(bad, np.argsort(-found.row_log_odds)[:25]).mean() >= 0.9
+    pairs = [(found.partner(row, 1), found.partner(row, 3)) for row in bad]
+    assert pairs.count((3, 1)) >= 7
+    assert found.reason(int(bad[pairs.index((3, 1))]), 1).endswith("would be usual if exchanged")
+    # A negative control: columns of the same law, unrelated to the others, can be exchanged and nobody sees it.
+    same = np.random.default_rng(0).normal(50.0, 5.0, size=(500, 2))
+    assert not odd_cells(same[:, ::-1], ("a", "b")).mistakes
+
+
+def test_slips_of_one_column_come_before_long_tails_of_others():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(100.0, 15.0, 600).round(), *(rng.standard_t(3, 600) for _ in range(8))])
+    table[:12, 0] = (table[:12, 0] * 2.54).round()
+    found = odd_cells(table, [f"x{place}" for place in range(9)])
+    assert np.isin(np.arange(12), np.argsort(-found.row_log_odds)[:15]).mean() >= 0.9
+    assert "divided by 2.54 it would be usual" in found.reason(0)
+
+
+def test_counts_are_not_odd_and_a_value_of_its_own_is():
+    rng = np.random.default_rng(0)
+    children = rng.choice([0.0, 1.0, 2.0, 3.0], 800, p=[0.8, 0.16, 0.03, 0.01])
+    grades = rng.choice(np.arange(25.0) * 4.0, 800)
+    grades[:3] = [37.0, 41.0, 58.0]
+    found = odd_cells(np.column_stack([children, grades]), ("children", "grades"))
+    assert (found.log_odds[:, 0] < 0).all()
+    assert set(np.argsort(-found.row_log_odds)[:3]) == {0, 1, 2}
+    assert (found.why[:3, 1] == Why.SELDOM).all()
 
 
 @pytest.mark.parametrize("code", [-200.0, -999.0, 9999.0, 99999.0, -1e6])

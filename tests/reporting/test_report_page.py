@@ -178,7 +178,7 @@ def test_odd_columns_are_the_ones_that_were_changed():
     cells = odd_cells(frame[list("abcd")].to_numpy(), list("abcd"))
     errors = {"error of y": np.where(np.arange(100) == 7, 9.0, 0.0)}
     assert [reason.words[:2] for reason in reasons(cells, errors, 3)] == ["b "]
-    assert [reason.words[:2] for reason in reasons(cells, errors, 7)] == ["d ", "a ", "er"]
+    assert {reason.words[:2] for reason in reasons(cells, errors, 7)} == {"d ", "a ", "er"}
     assert reasons(None, errors, 3) == []
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 # From so many log-likelihoods on, draws are left out, down to so many.
-_MOST_VALUES, _ENOUGH_DRAWS = 10**8, 1000
+_MOST_VALUES, _ENOUGH_DRAWS = 2 * 10**7, 1000
 _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
@@ -218,11 +218,11 @@ def influence(
     with threads_for(model.n_rows * model.dim):
         mean_theta = draws.mean(axis=0)
         centred, deviations = draws - mean_theta, values - values.mean(axis=0)
-        parameters, others, average = _covariances(model, draws, centred, deviations if f is not None else None)
+        parameters, others, average, used = _covariances(model, draws, centred, deviations if f is not None else None)
         weights = _effective_weights(posterior)
         slopes = parameters if others is None else others
         covariance = centred.T @ centred / (len(draws) - 1.0)
-        gradients = np.asarray(np.linalg.lstsq(covariance, parameters.T, rcond=None)[0].T, dtype=np.float64)
+        gradients = np.asarray(np.linalg.lstsq(used, parameters.T, rcond=None)[0].T, dtype=np.float64)
         directions = (
             np.eye(model.dim)
             if f is None
@@ -261,8 +261,8 @@ def _quantities(
 
 def _covariances(
     model: Model, draws: FloatArray, centred: FloatArray, deviations: FloatArray | None
-) -> tuple[FloatArray, FloatArray | None, FloatArray]:
-    """Cov of every row's log-likelihood with the parameters (n, d) and with f (n, k), and its mean (n,).
+) -> tuple[FloatArray, FloatArray | None, FloatArray, FloatArray]:
+    """Cov of every row's log-likelihood with the parameters (n, d) and with f (n, k), its mean (n,), and Cov of theta.
 
     Of every k-th draw where rows are many: the Monte Carlo error of a thousand draws is 3 %.
     """
@@ -270,6 +270,8 @@ def _covariances(
     draws, centred = draws[::every], centred[::every]
     deviations = None if deviations is None else deviations[::every]
     columns = centred if deviations is None else np.concatenate([centred, deviations], axis=1)
+    # Log-likelihoods are not centred, so the columns must be, over the draws that are used.
+    columns = columns - columns.mean(axis=0)
     total, mean = np.zeros((columns.shape[1], model.n_rows)), np.zeros(model.n_rows)
     step = max(1, _BLOCK // model.n_rows)
     for first in range(0, len(draws), step):
@@ -282,7 +284,8 @@ def _covariances(
         mean += values.sum(axis=0)
     covariances = total.T / (len(draws) - 1.0)
     dim = centred.shape[1]
-    return covariances[:, :dim], None if deviations is None else covariances[:, dim:], mean / len(draws)
+    used = columns[:, :dim].T @ columns[:, :dim] / (len(draws) - 1.0)
+    return covariances[:, :dim], None if deviations is None else covariances[:, dim:], mean / len(draws), used
 
 
 def _effective_weights(posterior: Posterior) -> FloatArray:

@@ -58,7 +58,7 @@ class OddRows:
     @property
     def odd(self) -> BoolArray:
         """Which rows have an odd cell, shape (n,)."""
-        return self.cells.row_scores >= self.cells.limit
+        return self.cells.row_log_odds >= 0.0
 
     @property
     def kept(self) -> IntArray:
@@ -204,9 +204,7 @@ def odd_rows(
     cells = odd_cells(values, [str(name) for name in numeric.columns], known)
     weights = posterior.row_weights
     distrust = np.log((1.0 - weights + _SURE) / (weights + _SURE))
-    # How much likelier a cell is under any law as wide as the column than under the normal one, 0 at the limit.
-    oddness = 0.5 * (cells.row_scores**2 - cells.limit**2)
-    suspicion = np.maximum(distrust, oddness)
+    suspicion = np.maximum(distrust, cells.row_log_odds)
     strength = np.zeros(len(weights)) if influence is None else influence.strength
     order = np.lexsort((-strength, -suspicion))
     return OddRows(order, suspicion, weights, cells, influence)

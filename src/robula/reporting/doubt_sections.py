@@ -163,7 +163,7 @@ def _most_influential(found: Influence, odd: OddRows | None, labels: Sequence[An
     rows = np.argsort(-strength, kind="stable")[:MOST_INFLUENTIAL]
     lines = "".join(
         f"<tr><th scope='row'>{escape(str(labels[row]))}</th><td>{found.row_weights[row]:.3f}</td>"
-        f"<td class='text'>{escape(found.names[place[row]])}</td><td>{number(strength[row])} sd</td>"
+        f"<td class='text'>{escape(found.names[place[row]])}</td><td>{number(strength[row])}&nbsp;sd</td>"
         f"<td>{number(float(found.removal[row, place[row]]))}</td>"
         f"<td class='text'>{escape('' if odd is None else odd.cells.reason(int(row)))}</td></tr>"
         for row in rows

@@ -168,6 +168,9 @@ def reasons(cells: OddCells | None, residuals: Mapping[str, FloatArray], row: in
     """Return what makes a row odd, the oddest first: cells, and distances such as prediction errors over their size."""
     found = [Reason(name, float(values[row])) for name, values in residuals.items() if abs(values[row]) > ODD]
     if cells is not None:
-        for column in np.flatnonzero(np.abs(cells.scores[row]) >= cells.limit):
+        for column in np.flatnonzero(cells.log_odds[row] >= 0.0):
+            partner = cells.partner(row, int(column))
+            if 0 <= partner < column and cells.partner(row, partner) == column:
+                continue  # The first of the two says that they are exchanged.
             found.append(Reason(cells.reason(row, int(column)), float(cells.scores[row, column])))
     return sorted(found, key=lambda reason: -abs(reason.distance))[:_MOST_REASONS]

@@ -11,7 +11,7 @@ import numpy as np
 from robula._types import FloatArray, IntArray
 from robula._version import __version__
 from robula.diagnosis.flipping_rows import Hinge
-from robula.diagnosis.rows_to_check import MATTERS, OddRows, code_words, matter_words
+from robula.diagnosis.rows_to_check import MATTERS, OddRows, code_words
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting import svg_pictures as svg
 from robula.reporting.findings import Finding, Reason, reasons
@@ -86,7 +86,8 @@ def _odd_words(odd: OddRows, labels: Sequence[Any]) -> list[str]:
     if matter is not None and matter.in_sds > MATTERS:
         first = int(kept[0])
         several = f"{len(kept):,} rows that were kept are odd, first" if len(kept) > 1 else "An odd row was kept,"
-        told.append(f"{several} row {labels[first]}: {odd.cells.reason(first)}. {matter_words(matter, len(kept))}")
+        # What they do is part of the verdict, which follows.
+        told.append(f"{several} row {labels[first]}: {odd.cells.reason(first)}.")
     return told
 
 
@@ -108,7 +109,7 @@ def comparison(ordered: Sequence[Line], plain: bool) -> str:
         if plain and line.plain_mean is not None and line.plain_low is not None and line.plain_high is not None:
             flag = "<small class='flag'>sign changes</small>" if line.changes_sign else ""
             cells.append(_estimate("all rows trusted", line.plain_mean, line.plain_low, line.plain_high))
-            cells.append(f"<td data-label='moved by'>{number(line.moved or 0.0)} sd{flag}</td>")
+            cells.append(f"<td data-label='moved by'>{number(line.moved or 0.0)}&nbsp;sd{flag}</td>")
         cells.append(f"<td class='glyph'>{svg.intervals(line)}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     note = (
@@ -171,7 +172,7 @@ def rows(
             told = reasons(None if odd is None else odd.cells, residuals, int(row))
             cells.append(f"<td class='text odd'>{_chips(told)}</td>")
         if strength is not None:
-            cells.append(f'<td data-value="{strength[row]:.6g}">{number(strength[row])} sd</td>')
+            cells.append(f'<td data-value="{strength[row]:.6g}">{number(strength[row])}&nbsp;sd</td>')
         if data is not None:
             cells += [_data_cell(data.iat[row, place], _numeric(data, place)) for place in places]
         lines.append(f"<tr>{''.join(cells)}</tr>")

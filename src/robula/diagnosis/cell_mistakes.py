@@ -1,0 +1,173 @@
+"""How likely a cell is a mistake: anything, a slipped decimal point or another unit, or exchanged with its neighbour.
+
+Every column is a mixture: right cells, whose scores follow a law with long tails, and a small share of each kind of
+mistake, estimated from the column (expectation maximisation). So seven cells that would all fit times ten speak for
+each other, and the one largest house of a town does not. What a cell looks like counts too: more decimals than its
+column has, or a value that no other row has where others are repeated.
+
+What nothing can see: an exchange of two columns of the same law, and a slip that lands among the usual values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from robula._types import BoolArray, FloatArray, IntArray
+from robula.diagnosis.column_scores import Column
+
+# Degrees of freedom of right cells' scores, and spread of what may be anything. Chosen on half of the development data
+# (benchmarks/rows_to_check.py says which); 3 to 6 and 5 to 10 do hardly worse.
+_FREEDOM, _WIDE = 6.0, 5.0
+# Mistakes of each kind that a column has before it is looked at: few have any. At most this share of them is believed.
+_BEFORE, _MOST = 0.1, 0.1
+# Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
+_FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
+# Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged.
+_NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS = 1.5, 1.0, 6
+_ROUNDS = 30
+#: Log odds of a cell that is right for sure.
+NEVER = -50.0
+
+
+class Mistake(NamedTuple):
+    """What a cell most likely is: its factor is 1 and its partner -1 where it is nothing in particular."""
+
+    row: int
+    place: int
+    factor: float
+    partner: int
+
+
+def log_odds_of_mistakes(
+    values: FloatArray, columns: Sequence[Column], apart: dict[int, FloatArray], different: BoolArray
+) -> tuple[FloatArray, list[Mistake]]:
+    """Log odds (n, p) that a cell is a mistake, and what those are that rather are one.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, p)
+    columns : sequence of Column
+    apart : dict of int to ndarray (n,)
+        Scores of columns of few values, by place.
+    different : ndarray of bool, shape (n, p)
+        Cells that look different from their column.
+    """
+    log_odds = np.full(values.shape, NEVER)
+    told: dict[tuple[int, int], Mistake] = {}
+    for place, scores in apart.items():
+        rows = np.flatnonzero((scores != 0.0) | different[:, place])
+        if len(rows):
+            evidence = _anything(scores[rows])[None, :]
+            log_odds[rows, place] = _mixed(evidence, different[:, place], rows, _BEFORE)[0]
+    for column in columns:
+        place = column.place
+        rows = np.flatnonzero((np.abs(column.scores) > _NEAR) | (different[:, place] & column.judged))
+        if not len(rows):
+            continue
+        evidence = np.stack(
+            [_anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
+        )
+        found = _mixed(evidence, different[:, place], rows, _BEFORE)
+        log_odds[rows, place] = np.logaddexp.reduce(found, axis=0)
+        for spot in np.flatnonzero(log_odds[rows, place] >= 0.0):
+            kind = int(found[:, spot].argmax())
+            told[int(rows[spot]), place] = Mistake(int(rows[spot]), place, (1.0, *_FACTORS)[kind], -1)
+    singly = log_odds.copy()
+    for first, second, rows, odds in _exchanged(values, columns):
+        # Where one of the two cells alone explains more, the other is right.
+        better = odds > singly[rows][:, [first, second]].max(axis=1)
+        for place, partner in ((first, second), (second, first)):
+            larger = better & (odds > log_odds[rows, place])
+            log_odds[rows[larger], place] = odds[larger]
+            for row in rows[larger & (odds >= 0.0)].tolist():
+                told[row, place] = Mistake(row, place, 1.0, partner)
+    return log_odds, list(told.values())
+
+
+def _right(scores: FloatArray) -> FloatArray:
+    """Log density of right cells' scores: Student's."""
+    constant = gammaln(0.5 * (_FREEDOM + 1.0)) - gammaln(0.5 * _FREEDOM) - 0.5 * np.log(_FREEDOM * np.pi)
+    density: FloatArray = constant - 0.5 * (_FREEDOM + 1.0) * np.log1p(scores**2 / _FREEDOM)
+    return density
+
+
+def _anything(scores: FloatArray) -> FloatArray:
+    """Log likelihood ratio of a mistake that may be anywhere (Cauchy) to a right cell."""
+    ratio: FloatArray = -np.log(np.pi * _WIDE) - np.log1p((scores / _WIDE) ** 2) - _right(scores)
+    return ratio
+
+
+def _scaled(column: Column, values: FloatArray, rows: IntArray, factor: float) -> FloatArray:
+    """Log likelihood ratio that cells were multiplied by a factor."""
+    cells = values[rows, column.place]
+    meant = np.where(column.judged[rows], cells, 1.0) / factor
+    ratio = _right(column.scores_of(meant, column.expected[rows])) - _right(column.scores[rows])
+    # Values that were multiplied have more room. That divided ones crowd is no evidence: cells are rounded.
+    spread = 0.0 if column.logarithmic else max(np.log(factor), 0.0)
+    return np.where(column.judged[rows], ratio - spread, NEVER)
+
+
+def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: float) -> FloatArray:
+    """Log odds (k, m) of each kind of mistake against a right cell, with shares estimated from the column.
+
+    Parameters
+    ----------
+    evidence : ndarray, shape (k, m)
+        Log likelihood ratios of the kinds to a right cell.
+    different : ndarray of bool, shape (n,)
+        All cells that look different; how many of the right and of the wrong ones do is estimated too.
+    rows : ndarray of int, shape (m,)
+        The cells that are judged; all others are right.
+    before : float
+        Mistakes of each kind that are expected before the column is looked at.
+    """
+    total, looks = len(different), different[rows]
+    all_different = float(different.sum())
+    shares = np.full(len(evidence), before / total)
+    among_right, among_wrong = (all_different + 0.5) / (total + 1.0), 0.5
+    found, look = evidence, np.zeros(len(rows))
+    for _ in range(_ROUNDS):
+        if all_different:
+            look = np.log(np.where(looks, among_wrong / among_right, (1.0 - among_wrong) / (1.0 - among_right)))
+        found = np.log(shares / (1.0 - shares.sum()))[:, None] + evidence + look
+        chances = np.exp(found - np.logaddexp(0.0, np.logaddexp.reduce(found, axis=0)))
+        shares = (chances.sum(axis=1) + before) / (total + before * len(evidence))
+        shares *= min(1.0, _MOST / shares.sum())
+        wrong, both = float(chances.sum()), float((chances * looks).sum())
+        among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
+        among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
+    return found
+
+
+def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
+    """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
+    if len(columns) < 2:
+        return
+    scores = np.abs(np.stack([column.scores for column in columns], axis=1))
+    last = max(len(columns) - _CELLS_IN_PAIRS, 0)
+    near = scores >= np.maximum(np.partition(scores, last, axis=1)[:, [last]], _NEAR_IN_PAIRS)
+    for at, first in enumerate(columns):
+        near_first = np.flatnonzero(near[:, at])
+        for also, second in enumerate(columns[at + 1 :], at + 1):
+            rows = near_first[near[near_first, also]]
+            one, other = values[rows, first.place], values[rows, second.place]
+            possible = first.allows(other) & second.allows(one)
+            rows, one, other = rows[possible], one[possible], other[possible]
+            if not len(rows):
+                continue
+            moved_first = first.explains(other) - first.explains(one)
+            moved_second = second.explains(one) - second.explains(other)
+            fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
+            fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
+            evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
+            if first.logarithmic != second.logarithmic:
+                # A density of logarithms is one of the values times the value.
+                evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
+            nothing = np.zeros(len(values), dtype=bool)
+            # A column has many partners; with all of them together it is exchanged as often as it slips.
+            before = _BEFORE / (len(columns) - 1)
+            yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]

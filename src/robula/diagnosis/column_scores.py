@@ -1,0 +1,191 @@
+"""Normal scores of cells: how far out each is, given the other cells of its row.
+
+After "Detecting Deviating Data Cells" [rousseeuw2018], shorter: every column is brought to normal scores by quantiles
+of its own middle, in its own units or in logarithms; correlations are those of clipped scores [raymaekers2021], so that
+one bad cell spoils neither the scale of its column nor what is expected of the other cells of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from robula._types import BoolArray, FloatArray
+
+# Quantiles that say how a side of a column spreads: less than a tenth of the rows lies beyond the second.
+_INNER, _OUTER = float(ndtri(0.75)), float(ndtri(0.9))
+# Standard error of the logarithm of their ratio, times the root of the rows on that side.
+_ERROR_OF_A_RATIO = 1.05
+# The power that a short tail is raised to at most: the columns of a table are hardly shorter than uniform.
+_SHORTEST_TAIL = 0.7
+# Scores are clipped here before they are correlated, and before they explain other cells.
+_CLIP, _WIDE_CLIP = 2.5, 4.0
+# Ridge of the correlation matrix: columns may be copies of each other.
+_RIDGE = 0.02
+# A value that a tenth of the rows has, at an end of the column, is a state of its own (no income, no insurance).
+_SPIKE, _END = 0.1, 0.1
+# Share of positive cells from which on a column may be taken in logarithms.
+_POSITIVE = 0.98
+# Quantiles are taken of so many rows at most, evenly spread over the table.
+_ENOUGH_ROWS = 20_000
+_FEWEST_ON_A_SIDE = 5
+
+
+@dataclass(frozen=True)
+class NormalScores:
+    """What turns numbers into normal scores: their median, and the middle deviation and power of each side."""
+
+    middle: float
+    sides: tuple[tuple[float, float, float], ...]
+
+    @classmethod
+    def of(cls, usual: FloatArray) -> NormalScores:
+        """By the quantiles of each side of the middle; a longer or shorter side is a power of a normal one."""
+        usual = usual[:: max(1, len(usual) // _ENOUGH_ROWS)]
+        middle = float(np.median(usual))
+        sides = []
+        for sign in (1.0, -1.0):
+            side = sign * (usual - middle)
+            side = side[side > 0]
+            if len(side) < _FEWEST_ON_A_SIDE:
+                continue
+            inner, outer = np.quantile(side, [0.5, 0.8])
+            power = np.log(_ratio(float(outer / inner), len(side))) / np.log(_OUTER / _INNER)
+            sides.append((sign, float(inner), max(float(power), _SHORTEST_TAIL)))
+        return cls(middle, tuple(sides))
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Scores, of the shape of the values; 0 on a side that too few rows are on."""
+        deviations = values - self.middle
+        scores = np.zeros_like(deviations)
+        for sign, inner, power in self.sides:
+            relative = np.maximum(sign * deviations, 0.0) / inner
+            scores += sign * _INNER * np.where(relative > 1.0, np.maximum(relative, 1.0) ** (1.0 / power), relative)
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column whose cells have scores.
+
+    Attributes
+    ----------
+    place : int
+    judged : ndarray of bool, shape (n,)
+        Cells that are numbers, no codes, and not the one value at its end that many rows share.
+    logarithmic : bool
+        Whether its cells are taken in logarithms.
+    own, given : NormalScores
+        Of the column, and of what is left of its scores after the other columns.
+    slopes : ndarray, shape (q,)
+        What is expected of its score, by the explaining scores of the other columns.
+    expected : ndarray, shape (n,)
+    scores : ndarray, shape (n,)
+        Given the other columns; 0 where a cell is not judged.
+    """
+
+    place: int
+    judged: BoolArray
+    logarithmic: bool
+    own: NormalScores
+    given: NormalScores
+    slopes: FloatArray
+    expected: FloatArray
+    scores: FloatArray
+
+    def allows(self, values: FloatArray) -> BoolArray:
+        """Which values the column can have."""
+        return values > 0 if self.logarithmic else np.ones(len(values), dtype=bool)
+
+    def own_scores(self, values: FloatArray) -> FloatArray:
+        """Scores (m,) of values in this column, whatever the rest of their row is."""
+        return self.own(np.log(values) if self.logarithmic else values)
+
+    def scores_of(self, values: FloatArray, expected: FloatArray) -> FloatArray:
+        """Scores (m,) that values would have in rows of which this is expected."""
+        return self.given(self.own_scores(values) - expected)
+
+    def explains(self, values: FloatArray) -> FloatArray:
+        """Scores (m,) as they explain other cells."""
+        return np.clip(self.own_scores(values), -_WIDE_CLIP, _WIDE_CLIP)
+
+
+def column_by_itself(place: int, values: FloatArray, known: BoolArray) -> Column:
+    """A column of many values, judged without the others.
+
+    Parameters
+    ----------
+    place : int
+    values : ndarray, shape (n,)
+    known : ndarray of bool, shape (n,)
+        Cells that are numbers and no codes.
+    """
+    judged = without_end_state(values, known)
+    positive = judged & (values > 0)
+    logarithmic = bool(positive.sum() > _POSITIVE * judged.sum()) and (
+        _skewness(np.log(values[positive])) < _skewness(values[judged])
+    )
+    judged = positive if logarithmic else judged
+    usual = np.log(values[judged]) if logarithmic else values[judged]
+    own = NormalScores.of(usual)
+    nothing = np.zeros(len(values))
+    column = Column(place, judged, logarithmic, own, own, np.zeros(0), nothing, nothing)
+    scores = nothing.copy()
+    scores[judged] = own(usual)
+    return replace(column, scores=scores)
+
+
+def without_end_state(values: FloatArray, known: BoolArray) -> BoolArray:
+    """Known cells (n,) but for the one value at an end of the column that many rows share."""
+    different, counts = np.unique(values[known], return_counts=True)
+    most = different[counts.argmax()]
+    others = values[known & (values != most)]
+    at_an_end = min((others < most).mean(), (others > most).mean()) < _END
+    return known & (values != most) if at_an_end and counts.max() > _SPIKE * len(values) else known
+
+
+def given_the_others(columns: Sequence[Column], explaining: FloatArray) -> list[Column]:
+    """The columns, judged by how each cell differs from what the explaining scores (n, q) of its row predict."""
+    clipped = np.clip(explaining, -_CLIP, _CLIP)
+    middle, deviations = clipped.mean(axis=0), clipped.std(axis=0)
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    standard = (clipped - middle) / deviations
+    correlations = standard.T @ standard / max(len(standard), 1)
+    precision = np.linalg.inv((1.0 - _RIDGE) * correlations + _RIDGE * np.eye(len(correlations)))
+    found = []
+    for column in columns:
+        slopes = -precision[:, column.place] / precision[column.place, column.place] / deviations
+        slopes[column.place] = 0.0
+        expected = (explaining - middle) @ slopes
+        # The ridge and clipping shrink slopes; one regression on what they predict makes up for it.
+        centred = expected[column.judged] - expected[column.judged].mean()
+        inside = np.clip(column.scores[column.judged], -_CLIP, _CLIP)
+        slope = float(centred @ inside) / max(float(centred @ centred), 1e-9)
+        left = column.scores - slope * expected
+        given = NormalScores.of(left[column.judged])
+        scores = np.where(column.judged, given(left), 0.0)
+        found.append(replace(column, given=given, slopes=slope * slopes, expected=slope * expected, scores=scores))
+    return found
+
+
+def standardized(column: FloatArray, known: BoolArray) -> FloatArray:
+    """A column of few values as it explains others: clipped, 0 where it is not known."""
+    middle, spread = column[known].mean(), column[known].std()
+    scores = np.where(known, column - middle, 0.0) / (spread if spread > 0 else 1.0)
+    return np.clip(scores, -_WIDE_CLIP, _WIDE_CLIP)
+
+
+def _ratio(found: float, rows: int) -> float:
+    """Ratio of the two quantiles, moved by its standard error towards that of a normal side: chance is no tail."""
+    error = _ERROR_OF_A_RATIO / np.sqrt(rows)
+    off = np.log(max(found, 1.01)) - np.log(_OUTER / _INNER)
+    return float(_OUTER / _INNER * np.exp(np.sign(off) * max(abs(off) - error, 0.0)))
+
+
+def _skewness(values: FloatArray) -> float:
+    """Of the middle four fifths."""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    return abs(float((high - middle) - (middle - low))) / max(float(high - low), 1e-300)
