@@ -122,8 +122,11 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         nothing.append(begun.fit(_SETTLE))
     found = {_NOTHING: best(nothing), "gross rows": gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
-    shifted = _with_any_law(_best_few([e.fit(_LOOK) for theta in distinct for e in _shifted(rows, theta, budget)]))
+    begun = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
+    shifted = _with_any_law(_best_few([shift.fit(_LOOK) for at in begun for shift in _shifts(at)]))
     if shifted:
+        # Some may be off upwards and others downwards.
+        shifted += _best_few([shift.fit(_LOOK) for shift in _shifts(_best_allowed(shifted))])
         found["shifted rows"] = _best_allowed(shifted)
     looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
     for index, theta in enumerate(distinct):
@@ -147,11 +150,13 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     return found
 
 
-def _shifted(rows: ScoredRows, theta: FloatArray, budget: float) -> list[Explanation]:
-    """Rows that are all off by the same amount, upwards or downwards, wherever they are."""
-    suspects = suspects_by_score(rows, theta, budget, thorough=False)
-    begun = Explanation(rows, theta, budget, freedom=0)
-    return [begun.with_population(suspects[side], placed=False) for side in ("high", "low") if suspects[side].any()]
+def _shifts(explanation: Explanation) -> list[Explanation]:
+    """The explanation with rows besides that are all off by the same amount, upwards or downwards, in any place."""
+    rows, budget = explanation.rows, explanation.budget
+    suspects = suspects_by_score(rows, explanation.theta, budget, thorough=False)
+    left = 1.0 - explanation.members.sum(axis=1)
+    sides = [suspects[side] for side in ("high", "low")]
+    return [explanation.with_population(who, placed=False) for who in sides if float(who @ left) > 2.0]
 
 
 def _best_few(looked: list[Explanation]) -> list[Explanation]:
