@@ -139,6 +139,11 @@ def _shaped_call(function: Callable[[Block], Result], shape: Callable[[Block], B
     return function(shape(block))
 
 
+def rows_at_a_time(columns: int) -> int:
+    """Rows of a block of an array."""
+    return max(1, _BLOCK // max(columns, 1))
+
+
 def facts(block: Block) -> Facts:
     """Return what :meth:`RowSource.look` wants to know."""
     rows, columns = block.X.shape
@@ -147,14 +152,11 @@ def facts(block: Block) -> Facts:
         largest = float(np.abs(block.X).max()) if rows else 0.0
         if block.y is not None:
             # Three are enough to know that they are not two.
-            labels = tuple(np.unique(block.y)[:3].tolist()) if block.y.dtype.kind != "f" or _few(block.y) else ()
+            few = block.y.dtype.kind != "f" or len(np.unique(block.y[:1000])) <= 2
+            labels = tuple(np.unique(block.y)[:3].tolist()) if few else ()
             if block.y.dtype.kind == "f" and rows:
                 largest = float(np.maximum(largest, np.abs(block.y).max()))
     return Facts(rows, columns, largest, labels)
-
-
-def _few(values: np.ndarray) -> bool:
-    return len(np.unique(values[:1000])) <= 2
 
 
 def _some_rows(places: np.ndarray, block: Block) -> Block:
@@ -182,7 +184,7 @@ class ArraySource(RowSource):
         self._y = None if y is None else _responses(y, len(self._X))
 
     def _map(self, function: Callable[[Block], Result], firsts: Sequence[int]) -> Iterator[Result]:
-        step = max(1, _BLOCK // self._X.shape[1])
+        step = rows_at_a_time(self._X.shape[1])
         for first in range(0, len(self._X), step):
             part = slice(first, first + step)
             X = np.asarray(self._X[part], dtype=np.float64)
