@@ -25,8 +25,7 @@ from robula.tables.arrays import LARGEST, as_matrix, as_vector, column_names
 _BLOCK = 2**21
 # Sums that one task of a cluster adds up.
 _BRANCHES = 16
-# What the response is called inside a frame of Dask.
-_RESPONSE = "robula response"
+_RESPONSE = "robula response"  # inside a frame of Dask
 
 Sums = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -195,7 +194,10 @@ def _responses(y: ArrayInput, rows: int) -> np.ndarray:
     """Responses (n,) as they are: numbers, or labels of any kind."""
     if isinstance(y, np.memmap) and y.shape == (rows,) and y.dtype.kind in "biuf":
         return y.view(np.ndarray)
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        raise InputError(f"y={show(y)} is no column: its entries have different lengths.") from None
     if array.dtype.kind in "biuf":
         return as_vector(array, "y", rows)
     if array.shape != (rows,):
