@@ -30,7 +30,7 @@ _PASSES = 10
 # left, and 2e-3 at worst (d = 20, 10^5 and 10^6 rows).
 _ARRIVED = 0.05
 # Least share of what the rows would tell if it were known which are bad that is left when it is not.
-_LEAST_LEFT = 0.1
+_LEAST_LEFT = 0.01
 # Longest step of the log odds of being bad.
 _LONGEST = 0.5
 
@@ -180,7 +180,7 @@ def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArra
 
 
 def _bounded_below(slopes: FloatArray, known: FloatArray) -> FloatArray:
-    """Return the slopes (m, m), or where the doubt about rows leaves hardly a direction uphill, a tenth of the known.
+    """Return the slopes (m, m); where the doubt about rows leaves hardly a direction uphill, 1 % of the known ones.
 
     By the known slopes alone the steps are those of expectation and maximisation, short but never downhill.
     """
