@@ -3,6 +3,7 @@
     python -m benchmarks.large_data rows FOLDER [ROWS ...]         # memory maps, each in a process of its own
     python -m benchmarks.large_data cluster FOLDER ROWS WORKERS... # Parquet made and read by worker processes
     python -m benchmarks.large_data kills FOLDER                   # 20 SIGKILLs of `robula fit` over an earlier run
+    python -m benchmarks.large_data resumes FOLDER                 # 20 SIGKILLs of a checkpointed run
 
 Each prints a Markdown table. Memory maps stay in FOLDER and are made once.
 """
@@ -15,9 +16,11 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -127,16 +130,19 @@ def write_part(folder: str, index: int, rows: int) -> str:
 
 
 def cluster_table(folder: Path, rows: int, workers: list[int]) -> Iterator[str]:
-    """Bytes that client and scheduler send and receive, by the number of workers; and one worker killed."""
+    """Bytes between processes by the number of workers; from the second line on, a worker is killed three times."""
     import dask.dataframe
     from distributed import Client, LocalCluster
 
     import robula
 
     part = min(rows, 500_000)
-    yield "| workers | rows | passes | bytes to and from the scheduler a pass | client's peak, MB | largest worker, MB | killed | same draws |"
-    yield "|---|---|---|---|---|---|---|---|"
-    first = None
+    yield (
+        "| workers | rows | passes | seconds | bytes between processes a pass | client's peak, MB | largest worker, MB "
+        "| killed | largest difference of draws |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    first, took = None, 0.0
     for count in workers:
         with (
             LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
@@ -146,24 +152,54 @@ def cluster_table(folder: Path, rows: int, workers: list[int]) -> Iterator[str]:
             made = [client.submit(write_part, str(folder), index, part) for index in range(-(-rows // part))]
             files = client.gather(made)
             whole = dask.dataframe.read_parquet(files, split_row_groups=True)
-            sent = _bytes_of_loopback()
-            killed = 0
+            sent, began, killed = _bytes_of_loopback(), time.perf_counter(), []
+            largest = [0.0]
             if first is not None:
-                victim = next(iter(client.run(os.getpid).values()))
-                os.kill(victim, signal.SIGKILL)
-                killed = 1
+                moments = [took * part for part in (0.15, 0.4, 0.65)]
+                threading.Thread(target=_kill_workers, args=(cluster, moments, killed), daemon=True).start()
+            threading.Thread(target=_watch, args=(cluster, largest), daemon=True).start()
             names = [name for name in whole.columns if name != "y"]
             model = robula.LargeModel(
                 robula.LinearModel, whole[names], whole["y"], noise_scale="estimate", prior=robula.NormalPrior(0.0, 1.0)
             )
             posterior = robula.sample(model, contamination=BUDGET)
-            sent = _bytes_of_loopback() - sent
+            sent, seconds = _bytes_of_loopback() - sent, time.perf_counter() - began
             passes = posterior.settings["passes"]
-            largest = max(client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss).values()) / 1024
             own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            first = posterior.draws if first is None else first
-            same = bool(np.allclose(first, posterior.draws, atol=1e-9))
-            yield f"| {count} | {rows:,} | {passes} | {sent / passes:,.0f} | {own:.0f} | {largest:.0f} | {killed} | {same} |"
+            if first is None:
+                first, took = posterior.draws, seconds
+            apart = float(np.abs(first - posterior.draws).max())
+            yield (
+                f"| {count} | {rows:,} | {passes} | {seconds:.0f} | {sent / passes:,.0f} | {own:.0f} | {largest[0]:.0f} "
+                f"| {len(killed)} | {apart:.1e} |"
+            )
+
+
+def _processes(cluster: Any) -> list[int]:
+    return [nanny.pid for nanny in cluster.workers.values() if nanny.pid is not None]
+
+
+def _kill_workers(cluster: Any, moments: list[float], killed: list[int]) -> None:
+    """Kill a worker at each of these moments, in seconds from now; its nanny starts another."""
+    began = time.perf_counter()
+    for moment in moments:
+        time.sleep(max(0.0, began + moment - time.perf_counter()))
+        victim = _processes(cluster)[len(killed) % len(cluster.workers)]
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+
+def _watch(cluster: Any, largest: list[float]) -> None:
+    """Note the largest peak memory of any worker, in MB, until the cluster closes."""
+    while cluster.status.name == "running":
+        for process in _processes(cluster):
+            try:
+                lines = Path(f"/proc/{process}/status").read_text().splitlines()
+            except OSError:
+                continue
+            peaks = [float(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")]
+            largest[0] = max([largest[0], *peaks])
+        time.sleep(0.2)
 
 
 def _bytes_of_loopback() -> int:
@@ -217,6 +253,48 @@ def kills_table(folder: Path, kills: int = 20) -> Iterator[str]:
     yield f"| {kills} | {dead} | {new} | {wrong} |"
 
 
+CHECKPOINTED = """
+import sys, robula
+model = robula.simulate.linear_regression(n_clean=150, dim=3, contamination=0.1, seed=3).model
+options = dict(contamination=0.1, selector="recursive", kernel="preconditioned_lm", draws=20000, burn_in=30, seed=5)
+path = sys.argv[1]
+print("going", flush=True)
+if path == "whole":
+    posterior = robula.sample(model, **options)
+elif sys.argv[2] == "resume":
+    posterior = robula.resume(path, model)
+else:
+    posterior = robula.sample(model, checkpoint=path, checkpoint_every=0.01, **options)
+print(__import__("hashlib").sha256(posterior.draws.tobytes()).hexdigest())
+"""
+
+
+def resumes_table(folder: Path, kills: int = 20) -> Iterator[str]:
+    """A checkpointed run, killed and resumed again and again: its draws have the bits of a run that was left alone."""
+    path, rng = folder / "run.ckpt", np.random.default_rng(4)
+    path.unlink(missing_ok=True)
+
+    def run(*words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "ignore", "-c", CHECKPOINTED, *words]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    dead = 0
+    for _ in range(kills):
+        process = run(str(path), "resume" if path.exists() else "begin")
+        assert process.stdout is not None
+        process.stdout.readline()
+        while not path.exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(float(rng.uniform(0.0, 0.5)))
+        dead += process.poll() is None
+        process.kill()
+        process.communicate()
+    last, whole = (run(*words).communicate()[0].split()[-1] for words in ((str(path), "resume"), ("whole",)))
+    yield "| SIGKILLs of a checkpointed run | that found it running | bits of a run left alone |"
+    yield "|---|---|---|"
+    yield f"| {kills} | {dead} | {last == whole} |"
+
+
 if __name__ == "__main__":
     what, where = sys.argv[1], Path(sys.argv[2])
     if what == "one":
@@ -227,6 +305,8 @@ if __name__ == "__main__":
             table = rows_table(where, [int(float(size)) for size in sys.argv[3:]] or [10**5, 10**6])
         elif what == "cluster":
             table = cluster_table(where, int(float(sys.argv[3])), [int(count) for count in sys.argv[4:]])
+        elif what == "resumes":
+            table = resumes_table(where, *(int(count) for count in sys.argv[3:]))
         else:
             table = kills_table(where, *(int(count) for count in sys.argv[3:]))
         for line in table:

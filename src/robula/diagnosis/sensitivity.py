@@ -20,6 +20,7 @@ from robula.run.repeat import setup_of
 from robula.run.setup import build
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
+from robula.selectors.trust.streamed_trust import prepared_for
 from robula.target.centre_search import robust_centre
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def contamination_path(
     resolved = resolve_selector(selector)
     means, sds, weights = [], [], []
     for share in shares:
-        prepared = resolved.prepared(model, share)
+        prepared = prepared_for(resolved, model, share)
         centre = prepared.centre
         if centre is None:
             centre = robust_centre(model, prepared, share, "weights", model.initial).theta

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,14 +19,17 @@ from robula.models.model import Model, weighted_sum
 from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import Prior
 from robula.models.regression import Regression
-from robula.tables.row_source import ArraySource, Block, RowSource, Sums, is_dask, source_of
+from robula.tables.row_source import ArraySource, Block, RowSource, Sums, add, is_dask, rows_at_a_time, source_of
 
-#: Rows that are read into memory: to search for bad rows in, and to check the data as any model does.
+#: Most rows that are read into memory: to search for bad rows in, and to check the data as any model does.
 SAMPLE_ROWS = 50_000
+#: Rows of numbers or vectors that are judged all at once; of more, a sample is. One row in a hundred, but no fewer than
+#: the second number, says what the bad rows look like: evidence counts few rows (trust_constants), and searching more
+#: takes longer than all passes together. Labels say so little that their sample is as large as it can be.
+_JUDGED_AT_ONCE, _FEWEST, _ONE_IN = 20_000, 10_000, 100
 # Numbers that the linear predictors of many thetas may take at a time.
 _MOST_PREDICTORS = 2**21
 
-Result = TypeVar("Result")
 #: Row weights (b,) of a block, or None where every row counts in full; it travels to where the rows are.
 Weigher = Callable[[ModelWithLaw], FloatArray] | None
 
@@ -84,7 +87,8 @@ class LargeModel:
         if regression and kind.response_kind == "label":
             self.classes = _two(source.labels)
             source = source.shaped(partial(with_coded_labels, self.classes))
-        places = sample_places(source.rows, check_count(seed, "seed", 0))
+        labels = regression and kind.response_kind == "label"
+        places = sample_places(source.rows, check_count(seed, "seed", 0), labels)
         rows = source.take(places)
         features: Any = rows.X
         if source.names is not None:
@@ -97,16 +101,24 @@ class LargeModel:
         self._set(source, make(features, *([rows.y] if regression else []), **options), places)
 
     @staticmethod
-    def can_be(model: Regression) -> bool:
-        """Whether a regression is of rows that are not in memory, and nothing else that has an entry for each row."""
-        plain = model.offset is None and model.row_weights is None and not isinstance(model, MultinomialModel)
-        return plain and not model.in_memory
+    def can_be(model: Model) -> bool:
+        """Whether a model is a regression of rows, and of nothing else that has an entry for each row."""
+        if not isinstance(model, Regression) or isinstance(model, MultinomialModel):
+            return False
+        return model.offset is None and model.row_weights is None
+
+    @staticmethod
+    def is_judged_by_passes(model: Model) -> bool:
+        """Whether a model has so many rows, in memory or not, that bad ones are looked for in a sample of them."""
+        if not (LargeModel.can_be(model) and isinstance(model, Regression)):
+            return False
+        return model.n_rows > (SAMPLE_ROWS if model.response_kind == "label" else min(_JUDGED_AT_ONCE, SAMPLE_ROWS))
 
     @classmethod
     def of(cls, model: Regression, seed: int = 0) -> LargeModel:
         """Return a model, of a memory map say, as one that is fitted in passes."""
         source = ArraySource(model.rows_as_given, model.y).look()
-        places = sample_places(source.rows, seed)
+        places = _some_places(source.rows, seed, _sample_size(source.rows, model.response_kind == "label"))
         return cls.with_sample(source, model.take(places), places)
 
     @classmethod
@@ -143,13 +155,8 @@ class LargeModel:
         return self.sample.parameter_names
 
     def sum(self, function: Callable[[ModelWithLaw], Sums]) -> Sums:
-        """One pass: the sum of what a function returns for the model of each block."""
-        return self.source.sum(partial(_of_block, self._empty, function, ()))
-
-    def map(self, function: Callable[[ModelWithLaw], Result]) -> Iterator[Result]:
-        """One pass: what a function returns for the model of each block, in the order of the rows."""
-        results = self.source.map(partial(_of_block, self._empty, function, None))
-        return (result for result in results if result is not None)
+        """One pass: the sum of what a function returns for the models of all rows, a part of them at a time."""
+        return self.source.sum(partial(_of_block, self._empty, function))
 
     def newton_sums(self, theta: FloatArray, weigher: Weigher) -> tuple[float, float, FloatArray, FloatArray]:
         """One pass: sum of weights, log-likelihood, gradient (d,) and curvature (d, d) of the weighted rows."""
@@ -159,21 +166,22 @@ class LargeModel:
         """One pass: log-likelihood (k,) of the weighted rows at many thetas (k, d)."""
         return cast(FloatArray, self.sum(partial(_log_likelihoods, thetas, weigher))[0])
 
-    def compressed(self, weigher: Weigher) -> tuple[ModelWithLaw, FloatArray]:
-        """One pass: d + 1 rows and their weights with the very likelihood of all weighted rows; linear models only.
+    def compressed(self, sums: Sums = ()) -> tuple[ModelWithLaw, FloatArray]:
+        """Return d + 1 rows and their weights with the very likelihood of all weighted rows; linear models only.
 
-        See :meth:`LinearModel.of_root`; here R comes from Z'WZ, a sum over blocks.
+        See :meth:`LinearModel.of_root`; here R comes from Z'WZ, a sum over blocks. ``sums`` are those of
+        :meth:`weights`; without them every row counts in full, which takes one pass.
         """
-        total, gram = self.sum(partial(_gram_sums, weigher))
+        total, gram = sums or self.sum(partial(_gram_sums, None))
         values, vectors = np.linalg.eigh(gram)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
         return cast(LinearModel, self._empty).of_root(root, total)
 
-    def weights(self, weigher: Weigher) -> FloatArray:
-        """One pass: the weights (n,) of all rows."""
-        if weigher is None:
-            return np.ones(self.n_rows)
-        return np.concatenate(list(self.map(partial(_single_precision, weigher)))).astype(np.float64)
+    def weights(self, weigher: Callable[[ModelWithLaw], FloatArray]) -> tuple[FloatArray, Sums]:
+        """One pass: the weights (n,) of all rows, and of a linear model the sums that :meth:`compressed` needs."""
+        found = list(self.source.map(partial(_weights_of_block, self._empty, weigher)))
+        weights = np.concatenate([block[0] for block in found]).astype(np.float64)
+        return weights, add([block[1] for block in found])
 
 
 def _two(labels: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -195,9 +203,17 @@ def with_coded_labels(classes: tuple[Any, ...], block: Block) -> Block:
     return block._replace(y=positive.astype(np.float64))
 
 
-def sample_places(rows: int, seed: int) -> np.ndarray:
+def sample_places(rows: int, seed: int, labels: bool) -> np.ndarray:
+    """Sorted places of the rows that are read into memory: all of them where they are few."""
+    return _some_places(rows, seed, rows if rows <= SAMPLE_ROWS else _sample_size(rows, labels))
+
+
+def _sample_size(rows: int, labels: bool) -> int:
+    return SAMPLE_ROWS if labels else min(max(rows // _ONE_IN, _FEWEST), SAMPLE_ROWS)
+
+
+def _some_places(rows: int, seed: int, wanted: int) -> np.ndarray:
     """Sorted places of a random sample without replacement; of n numbers only where n is small."""
-    wanted = SAMPLE_ROWS
     if rows <= wanted:
         return np.arange(rows)
     rng = np.random.default_rng([seed, rows])
@@ -207,20 +223,38 @@ def sample_places(rows: int, seed: int) -> np.ndarray:
     return np.sort(rng.permutation(found)[:wanted])
 
 
-def _of_block(empty: Any, function: Callable[[Any], Result], nothing: Any, block: Block) -> Result:
-    if not len(block.X):
-        return cast(Result, nothing)
-    model = empty.with_response(block.X) if isinstance(empty, MeanModel) else empty.with_rows(block.X, block.y)
-    return function(model)
+def _models(empty: Any, block: Block) -> Iterator[Any]:
+    """Models of a block's rows, so many at a time that what is computed of them takes little memory."""
+    step = rows_at_a_time(block.X.shape[1])
+    for first in range(0, len(block.X), step):
+        part = slice(first, first + step)
+        if isinstance(empty, MeanModel):
+            yield empty.with_response(block.X[part])
+        else:
+            yield empty.with_rows(block.X[part], cast(np.ndarray, block.y)[part])
+
+
+def _of_block(empty: Any, function: Callable[[Any], Sums], block: Block) -> Sums:
+    return add(function(model) for model in _models(empty, block))
+
+
+def _weights_of_block(
+    empty: Any, weigher: Callable[[ModelWithLaw], FloatArray], block: Block
+) -> tuple[np.ndarray, Sums]:
+    """Weights as they travel, 4 bytes a row, the only thing of a fit that grows with the rows; and Gram sums."""
+    weights, sums = np.zeros(len(block.X), dtype=np.float32), []
+    first = 0
+    for model in _models(empty, block):
+        found = weigher(model)
+        weights[first : first + len(found)] = found
+        first += len(found)
+        if isinstance(model, LinearModel):
+            sums.append(_gram_sums(found, model))
+    return weights, add(sums)
 
 
 def _weights(model: ModelWithLaw, weigher: Weigher) -> FloatArray:
     return np.ones(model.n_rows) if weigher is None else weigher(model)
-
-
-def _single_precision(weigher: Callable[[ModelWithLaw], FloatArray], model: ModelWithLaw) -> np.ndarray:
-    """Weights as they travel: 4 bytes a row, the only thing of a fit that grows with the rows."""
-    return weigher(model).astype(np.float32)
 
 
 def _newton_sums(theta: FloatArray, weigher: Weigher, model: ModelWithLaw) -> Sums:
@@ -236,11 +270,11 @@ def _log_likelihoods(thetas: FloatArray, weigher: Weigher, model: ModelWithLaw) 
     return (np.concatenate(parts),)
 
 
-def _gram_sums(weigher: Weigher, model: ModelWithLaw) -> Sums:
-    assert isinstance(model, Regression)
-    weights = _weights(model, weigher)
+def _gram_sums(weights: FloatArray | None, model: LinearModel) -> Sums:
     both = np.column_stack([model.design, model.y])
-    return float(weights.sum()), (both.T * weights) @ both
+    if weights is None:
+        return float(model.n_rows), both.T @ both
+    return float(weights.sum()), both.T @ (both * weights[:, None])
 
 
 def mode_by_passes(

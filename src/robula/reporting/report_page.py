@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 # Rows times squared parameters from which on the rows that a conclusion hangs on are not looked for: each takes
 # seconds. robula.influence finds them.
-_MOST_WORK = 10**8
+_MOST_WORK = 2 * 10**7
 _SENSITIVITY_COLUMNS = ("contamination", "parameter", "mean", "low", "high")
 
 

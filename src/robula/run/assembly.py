@@ -17,6 +17,7 @@ from robula.run.cautions import warn_if_biased, warn_if_uninformed
 from robula.selectors import resolve_selector
 from robula.selectors.selection import ContaminationEstimate, Selector
 from robula.selectors.trust import DEFAULT_BUDGET
+from robula.selectors.trust.streamed_trust import prepared_for
 from robula.target.centre_search import find_centre
 from robula.target.robust_centre import RobustCentre
 from robula.target.robust_target import RobustTarget, drift_limit
@@ -85,7 +86,7 @@ def assemble(
     estimate = isinstance(contamination, str) and contamination == "estimate"
     budget = check_contamination(DEFAULT_BUDGET if estimate else contamination)
     asked = resolve_selector(selector)
-    chosen = asked.prepared(model, budget)
+    chosen = prepared_for(asked, model, budget)
     found = chosen.estimated_contamination
     share = _require_estimate(found, chosen) if estimate else budget
     warn_if_biased(model, asked, chosen, share)

@@ -23,6 +23,7 @@ from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.selectors.trust.streamed_trust import trust_by_passes
 from robula.selectors.trust.trust_selector import DEFAULT_BUDGET, Trust, TrustSelector
+from robula.tables.row_source import Sums
 from robula.target.robust_target import QuadraticModel
 
 # Draws at which the normal approximation is compared with the posterior itself, in one pass.
@@ -69,10 +70,13 @@ def sample_large(
         raise InputError('contamination="estimate" needs selector="trust".')
     found: Trust | None = None
     weigher: Weigher = None
+    sums: Sums = ()
     if isinstance(asked, TrustSelector) and budget > 0.0:
-        weigher, found = trust_by_passes(model, budget)
-    begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
-    target = _target(model, weigher, begin if found is None else found.theta)
+        weigher, found, sums = trust_by_passes(model, budget)
+        begin = found.theta
+    else:
+        begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
+    target = _target(model, weigher, sums, begin)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     kept, record, stats = _draw(target, rngs, draws)
     kept, doubt = widened(kept, target.mode, None if found is None else found.widening)
@@ -114,10 +118,10 @@ def sample_large(
     )
 
 
-def _target(model: LargeModel, weigher: Weigher, start: FloatArray) -> _Target:
+def _target(model: LargeModel, weigher: Weigher, sums: Sums, start: FloatArray) -> _Target:
     sample, prior = model.sample, model.prior
     if isinstance(sample, LinearModel):
-        compact, weights = model.compressed(weigher)
+        compact, weights = model.compressed(sums)
         mode = weighted_mode(compact, weights, start, 100)
         precision = weighted_precision(compact, weights, mode)
 

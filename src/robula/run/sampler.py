@@ -151,8 +151,8 @@ def sample(
     given = (step_size, start, start_variance, checkpoint)
     by_passes = kernel == "auto" and all(value is None for value in given)
     by_passes = by_passes and likelihood_rows == "weights" and selector in ("trust", "mean") and thin == 1
-    if isinstance(model, Regression) and by_passes and model.n_rows > SAMPLE_ROWS and LargeModel.can_be(model):
-        model = LargeModel.of(model)
+    if isinstance(model, Regression) and by_passes and not model.in_memory and LargeModel.can_be(model):
+        model = LargeModel.of(model) if model.n_rows > SAMPLE_ROWS else model
     if isinstance(model, LargeModel) and model.in_memory:
         model = model.sample
     if isinstance(model, LargeModel):

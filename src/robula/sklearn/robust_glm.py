@@ -141,7 +141,7 @@ class RobustBayesianGLM(BaseEstimator):
         self.n_features_in_ = source.columns
         if source.names is not None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
-        self.places_ = sample_places(source.rows, 0)
+        self.places_ = sample_places(source.rows, 0, self.model_name == "logistic")
         rows = source.take(self.places_)
         if rows.y is None:
             raise InputError("there is no y; pass one response a row.")

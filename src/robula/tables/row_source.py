@@ -25,8 +25,7 @@ from robula.tables.arrays import LARGEST, as_matrix, as_vector, column_names
 _BLOCK = 2**21
 # Sums that one task of a cluster adds up.
 _BRANCHES = 16
-# What the response is called inside a frame of Dask.
-_RESPONSE = "robula response"
+_RESPONSE = "robula response"  # inside a frame of Dask
 
 Sums = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -139,6 +138,11 @@ def _shaped_call(function: Callable[[Block], Result], shape: Callable[[Block], B
     return function(shape(block))
 
 
+def rows_at_a_time(columns: int) -> int:
+    """Rows of a block of an array."""
+    return max(1, _BLOCK // max(columns, 1))
+
+
 def facts(block: Block) -> Facts:
     """Return what :meth:`RowSource.look` wants to know."""
     rows, columns = block.X.shape
@@ -147,14 +151,11 @@ def facts(block: Block) -> Facts:
         largest = float(np.abs(block.X).max()) if rows else 0.0
         if block.y is not None:
             # Three are enough to know that they are not two.
-            labels = tuple(np.unique(block.y)[:3].tolist()) if block.y.dtype.kind != "f" or _few(block.y) else ()
+            few = block.y.dtype.kind != "f" or len(np.unique(block.y[:1000])) <= 2
+            labels = tuple(np.unique(block.y)[:3].tolist()) if few else ()
             if block.y.dtype.kind == "f" and rows:
                 largest = float(np.maximum(largest, np.abs(block.y).max()))
     return Facts(rows, columns, largest, labels)
-
-
-def _few(values: np.ndarray) -> bool:
-    return len(np.unique(values[:1000])) <= 2
 
 
 def _some_rows(places: np.ndarray, block: Block) -> Block:
@@ -182,7 +183,7 @@ class ArraySource(RowSource):
         self._y = None if y is None else _responses(y, len(self._X))
 
     def _map(self, function: Callable[[Block], Result], firsts: Sequence[int]) -> Iterator[Result]:
-        step = max(1, _BLOCK // self._X.shape[1])
+        step = rows_at_a_time(self._X.shape[1])
         for first in range(0, len(self._X), step):
             part = slice(first, first + step)
             X = np.asarray(self._X[part], dtype=np.float64)
@@ -193,7 +194,10 @@ def _responses(y: ArrayInput, rows: int) -> np.ndarray:
     """Responses (n,) as they are: numbers, or labels of any kind."""
     if isinstance(y, np.memmap) and y.shape == (rows,) and y.dtype.kind in "biuf":
         return y.view(np.ndarray)
-    array = np.asarray(y)
+    try:
+        array = np.asarray(y)
+    except ValueError:
+        raise InputError(f"y={show(y)} is no column: its entries have different lengths.") from None
     if array.dtype.kind in "biuf":
         return as_vector(array, "y", rows)
     if array.shape != (rows,):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 
 import numpy as np
 
@@ -152,18 +151,6 @@ class BadPopulation:
         moved = BadPopulation(rows, scores, members, self.gate, placed=self.placed)
         moved.histogram_share = self.histogram_share
         return moved
-
-    def without_rows(self) -> BadPopulation:
-        """Return a copy that can be asked about other rows (:meth:`among`) and holds none of its own."""
-        light = copy(self)
-        for name in ("_rows", "_design", "_place", "_own_vote", "prediction", "log_density", "_columns"):
-            delattr(light, name)
-        return light
-
-    def disagreement(self, rows: ScoredRows) -> FloatArray:
-        """How far (m,) the population's regression is from the clean rows' at each row, as a logarithm."""
-        strength: FloatArray = np.log1p(np.abs(_design(rows, self.placed) @ self._coefficients))
-        return strength
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""

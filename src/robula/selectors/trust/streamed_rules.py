@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +19,15 @@ from scipy.special import logit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.bad_population import gross_log_density
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
-from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace
+from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
+from robula.selectors.trust.streamed_population import MOST_LOG_ODDS, BlockRows, PopulationRule
+from robula.selectors.trust.streamed_space import BlockMap, GateScales
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
 
-_MOST_LOG_ODDS = 15.0
 _SURELY_CLEAN = -700.0
 
 
@@ -41,12 +44,15 @@ class Judged(NamedTuple):
         Their derivatives in the rule's own parameters.
     slope : ndarray, shape (b,)
         The log odds fall by this times the row's gradient as theta moves.
+    most : float or None
+        The share of bad rows, where that is what decides the rule's one parameter.
     """
 
     log_odds: FloatArray
     prior_odds: FloatArray
     columns: FloatArray
     slope: FloatArray
+    most: float | None = None
 
 
 class Rule(ABC):
@@ -58,100 +64,142 @@ class Rule(ABC):
         Its parameters that all rows decide: the log odds of being bad, as far as the rows of the fit leave it open.
     precision : ndarray, shape (k,)
         Of their prior, which is around 0.
+    coordinates : BlockMap or None
+        In which it wants to know where the rows are; the same for all rules, so they are computed once a block.
     """
 
     gate: FloatArray = np.zeros(0)
     precision: FloatArray = np.zeros(0)
+    coordinates: BlockMap | None = None
+    #: What is taken off the log odds of rows to stay within the budget.
+    taken_off = 0.0
+    #: Whether rows that are unmistakable go beyond the budget too, as in :func:`within_budget`.
+    spares_sure_rows = True
 
     @abstractmethod
-    def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
-        """Judge the rows of a block, if the clean ones are those of theta (d,)."""
+    def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
+        """Judge the rows of a block, if the clean ones are those of theta (d,); ``space`` is where they are."""
+
+    @property
+    def parameters(self) -> FloatArray:
+        """What all rows decide, (k,): the gate, or what is taken off log odds to stay within the budget."""
+        return np.array([-self.taken_off]) if self.taken_off else self.gate
 
     def moved(self, step: FloatArray) -> Rule:
         """Return the rule with other parameters."""
         other = copy(self)
-        other.gate = self.gate + step
+        if self.taken_off:
+            other.taken_off = max(self.taken_off - float(step[0]), 1e-9)
+        else:
+            other.gate = self.gate + step
         return other
 
-    def hold_within_budget(self, fit: Any, sample: ModelWithLaw) -> None:
-        """Where the fit took something off all log odds to stay within its budget, do so too, and leave it at that."""
-        self.taken_off = 0.0
+    def hold_within_budget(self, fit: Any, sample: ModelWithLaw, space: FeatureSpace | None = None) -> None:
+        """Where the fit took something off log odds to stay within its budget, all rows decide how much."""
         weights: FloatArray = fit.weights
         if fit.wanted <= float((1.0 - weights).mean()) + 1e-3:
             return
-        unsure = (weights > 1e-6) & (weights < 1.0 - 1e-6)
+        judged = self.judge(sample, fit.theta, space)
+        held = np.ones(len(weights), dtype=np.bool_)
+        if self.spares_sure_rows:
+            held = judged.log_odds - judged.prior_odds <= constants.GROSS_ODDS
+        unsure = held & (weights > 1e-6) & (weights < 1.0 - 1e-6)
         if unsure.any():
-            odds = self.judge(sample, fit.theta).log_odds[unsure]
+            odds = judged.log_odds[unsure]
             self.taken_off = max(float(np.median(odds - logit(1.0 - weights[unsure]))), 0.0)
+        elif held.any():
+            # Those that go in any case had used up the budget, and all others were kept.
+            self.taken_off = -_SURELY_CLEAN
+        if self.taken_off:
+            self._most, self.precision = float((1.0 - weights).mean()), np.zeros(1)
 
     def _judged(
-        self, prior_odds: FloatArray, likelihood_ratio: FloatArray, columns: FloatArray, slope: FloatArray
+        self,
+        prior_odds: FloatArray,
+        likelihood_ratio: FloatArray,
+        columns: FloatArray,
+        slope: FloatArray,
+        at_the_fit: Callable[[], FloatArray] | None = None,
     ) -> Judged:
-        odds = prior_odds + likelihood_ratio - self.taken_off
-        return Judged(odds, prior_odds, columns[:, :0] if self.taken_off else columns, slope)
+        """``at_the_fit`` gives the likelihood ratio (b,) at the fit's own theta."""
+        odds = prior_odds + likelihood_ratio
+        if not self.taken_off:
+            return Judged(odds, prior_odds, columns, slope)
+        held = np.ones(len(odds))
+        if at_the_fit is not None:
+            # Rows that go in any case are known once: if they changed with theta, a wider noise would call more rows
+            # clean, which would widen it.
+            held[at_the_fit() > constants.GROSS_ODDS] = 0.0
+        return Judged(odds - self.taken_off * held, prior_odds, held[:, None], slope, self._most)
 
 
-def rule_of(fit: Any, sample: ModelWithLaw) -> Rule:
-    """Return the rule of an explanation that was fitted to the rows of ``sample``."""
+def rules_of(fits: Sequence[Any], sample: ModelWithLaw) -> list[Rule]:
+    """Return the rules of explanations that were fitted to the rows of ``sample``."""
+    places = _Places(sample)
+    return [_rule_of(fit, sample, places) for fit in fits]
+
+
+def _rule_of(fit: Any, sample: ModelWithLaw, places: _Places) -> Rule:
     if isinstance(fit, FlipExplanation | FlipsAtAnyRate):
-        return FlipRule(fit, sample)
+        return FlipRule(fit, sample, places)
     if isinstance(fit, CloudExplanation) and fit._bad:
         return CloudRule(fit, sample)
     if isinstance(fit, Explanation) and fit.gross_share > NO_SHARE:
-        return NumberRule(fit, sample)
+        return NumberRule(fit, sample, places)
     return AllClean()
+
+
+class _Places:
+    """Coordinates that the rows of the fit define, and their own; found once, if a rule asks."""
+
+    def __init__(self, sample: ModelWithLaw) -> None:
+        self._sample = sample
+
+    @cached_property
+    def coordinates(self) -> BlockMap:
+        return BlockMap(self._sample.covariates)
+
+    @cached_property
+    def space(self) -> FeatureSpace:
+        return self.coordinates(self._sample.covariates)
 
 
 class AllClean(Rule):
     """Nothing is wrong."""
 
-    def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
+    def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds far below any that matter."""
         never = np.full(model.n_rows, _SURELY_CLEAN)
         return Judged(never, never, np.zeros((model.n_rows, 0)), np.zeros(model.n_rows))
 
 
-class GateScales:
-    """Gate features of any rows, on the scales that the fit's own rows had."""
-
-    def __init__(self, space: FeatureSpace, strength: FloatArray, members: FloatArray) -> None:
-        self._centre = members @ space.inner / max(float(members.sum()), 1e-9)
-        vote = space.inner @ self._centre
-        self._size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
-        self._middle = float(np.median(strength))
-        self._unit = max(1.4826 * float(np.median(np.abs(strength - self._middle))), 0.2)
-
-    def columns(self, space: FeatureSpace, strength: FloatArray) -> FloatArray:
-        """1, where the bad rows are, how strong the disagreement or certainty is, the distance, shape (b, 4)."""
-        vote = np.clip(space.inner @ self._centre / self._size, -6.0, 6.0)
-        strong = np.clip((strength - self._middle) / self._unit, -4.0, 4.0)
-        return np.column_stack([np.ones(len(vote)), vote, strong, space.distance])
-
-
 class FlipRule(Rule):
     """Labels flipped at one rate, or at one that depends on the row."""
 
-    def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw) -> None:
+    spares_sure_rows = False  # no label is impossible
+
+    def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw, places: _Places) -> None:
         self._theta, self.gate = fit.theta, fit.gate
         self.precision = np.array([1e-4, *(deviation**-2.0 for deviation in constants.GATE_SLOPES)])[: len(self.gate)]
-        self._map = FeatureMap(sample.covariates) if len(self.gate) > 1 else None
-        if self._map is not None:
-            self._scales = GateScales(self._map(sample.covariates), self._certainty(sample), 1.0 - fit.weights)
-        self.hold_within_budget(fit, sample)
+        if len(self.gate) > 1:
+            self.coordinates = places.coordinates
+            self._scales = GateScales(places.space, self._certainty(sample), 1.0 - fit.weights)
+        self.hold_within_budget(fit, sample, None if self.coordinates is None else places.space)
 
     def _certainty(self, model: ModelWithLaw) -> FloatArray:
         right = model.log_likelihood(self._theta)
         strength: FloatArray = np.log1p(np.abs(right - _of_the_other_label(right)))
         return strength
 
-    def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
+    def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each label to be flipped; the other label's probability follows theta too."""
         columns = np.ones((model.n_rows, 1))
-        if self._map is not None:
-            columns = self._scales.columns(self._map(model.covariates), self._certainty(model))
+        if self.coordinates is not None:
+            assert space is not None
+            columns = self._scales.columns(space, self._certainty(model))
         right = model.log_likelihood(theta)
         wrong = _of_the_other_label(right)
-        prior = np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+        prior = np.clip(columns @ self.gate, -MOST_LOG_ODDS, MOST_LOG_ODDS)
         return self._judged(prior, wrong - right, columns, np.exp(-wrong))
 
 
@@ -175,7 +223,7 @@ class CloudRule(Rule):
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample)
 
-    def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
+    def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each row to be gross or in the group; all rows decide how many are."""
         fixed = model.whitened(self._theta)
         bad = math.log(self._shares[0]) + _log_cauchy(fixed, self._gross_scale)
@@ -186,15 +234,16 @@ class CloudRule(Rule):
             bad = np.logaddexp(bad, math.log(self._shares[1]) + density)
         share, rows = sum(self._shares), np.ones(model.n_rows)
         prior = (math.log(share) - math.log(max(1.0 - share, 1e-6)) + self.gate[0]) * rows
-        ratio = bad - math.log(share) - _log_normal(model.whitened(theta), self._shape)
-        return self._judged(prior, ratio, rows[:, None], rows)
+        bad = bad - math.log(share)
+        ratio = bad - _log_normal(model.whitened(theta), self._shape)
+        return self._judged(prior, ratio, rows[:, None], rows, lambda: bad - _log_normal(fixed, self._shape))
 
 
 class NumberRule(Rule):
     """Rows with one response: clean ones by a law around theta, gross ones, and bad populations."""
 
-    def __init__(self, fit: Explanation, sample: ModelWithLaw) -> None:
-        self._map = FeatureMap(sample.covariates)
+    def __init__(self, fit: Explanation, sample: ModelWithLaw, places: _Places) -> None:
+        self.coordinates = places.coordinates
         self._theta, self._gross = fit.theta, (fit.gross_share, fit.gross_scale)
         response = sample.response
         self._ends = tuple(
@@ -209,19 +258,12 @@ class NumberRule(Rule):
         ]
         self._handicaps = fit.handicaps
         self.gate, self.precision = np.zeros(1), np.zeros(1)
-        self.hold_within_budget(fit, sample)
+        self.hold_within_budget(fit, sample, places.space)
 
-    @staticmethod
-    def _scores(rows: ScoredRows, theta: FloatArray) -> Scores:
-        # Of many rows none has a leverage to speak of.
-        return rows.scores(theta, np.zeros(rows.count), np.ones(rows.count))
-
-    def judge(self, model: ModelWithLaw, theta: FloatArray) -> Judged:
+    def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each row to be gross or in a bad population; all rows decide how many are."""
-        rows = _BlockRows(model, self._map(model.covariates), self._ends)
-        scores, fixed = self._scores(rows, theta), self._scores(rows, self._theta)
-        assert self._covariates is not None
-        law = self._law.among(*self._covariates(rows, theta)).log_density(scores.lower, scores.upper, scores.interval)
+        rows = BlockRows(model, space, self._ends)
+        scores, fixed = rows.scores_at(theta), rows.scores_at(self._theta)
         share, scale = self._gross
         ones = np.ones(model.n_rows)
         prior = (math.log(share) - math.log1p(-share)) * ones
@@ -229,32 +271,17 @@ class NumberRule(Rule):
         for population, handicap in zip(self._populations, self._handicaps[1:], strict=True):
             odds, density = population.among(rows, fixed)
             prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density - handicap)
-        return self._judged(prior + self.gate[0], joint - prior + rows.bad_odds - law, ones[:, None], ones)
+        bad = joint - prior + rows.bad_odds
+        ratio = bad - self._of_clean_rows(rows, theta, scores)
+        return self._judged(
+            prior + self.gate[0],
+            ratio,
+            ones[:, None],
+            ones,
+            lambda: bad - self._of_clean_rows(rows, self._theta, fixed),
+        )
 
-
-class _BlockRows(ScoredRows):
-    """Rows of a block: the ends of the response's range are those of the fit."""
-
-    def __init__(self, model: ModelWithLaw, space: FeatureSpace, ends: tuple[float | None, ...]) -> None:
-        self._ends = ends
-        super().__init__(model, space)
-
-    def _limits(self) -> tuple[Any, Any]:
-        y = self.model.response
-        nowhere = np.zeros(self.count, dtype=np.bool_)
-        low, high = (nowhere if y is None or end is None else y == end for end in self._ends)
-        return low, high
-
-
-class PopulationRule:
-    """A bad population as it applies to rows that had no part in describing it."""
-
-    def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
-        self._population = population.without_rows()
-        self._scales = GateScales(rows.space, population.disagreement(rows), members)
-
-    def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
-        """Log odds and log density (b,)."""
-        gate = self._population.gate
-        gate = self._scales.columns(rows.space, self._population.disagreement(rows))[:, : len(gate)] @ gate
-        return np.clip(gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), self._population.among(rows, scores)[1]
+    def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
+        assert self._covariates is not None
+        law = self._law.among(*self._covariates(rows, theta))
+        return law.log_density(scores.lower, scores.upper, scores.interval)

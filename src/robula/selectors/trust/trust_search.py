@@ -122,8 +122,8 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         nothing.append(begun.fit(_SETTLE))
     found = {_NOTHING: best(nothing), "gross rows": gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
-    begun = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
-    shifted = _with_any_law(_best_few([shift.fit(_LOOK) for at in begun for shift in _shifts(at)]))
+    declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
+    shifted = _with_any_law(_best_few([shift.fit(_LOOK) for law in declared for shift in _shifts(law)]))
     if shifted:
         # Some may be off upwards and others downwards.
         shifted += _best_few([shift.fit(_LOOK) for shift in _shifts(_best_allowed(shifted))])

@@ -1,0 +1,80 @@
+"""Rows of a block, and the bad populations among them, as a fit to other rows describes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from robula._types import FloatArray
+from robula.models.law import ModelWithLaw
+from robula.models.tail_scores import middle_scores
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.bad_population import _EDGES, _GROSS_SHARES, BadPopulation, _normal, gross_log_density
+from robula.selectors.trust.feature_space import FeatureSpace
+from robula.selectors.trust.scored_rows import ScoredRows, Scores
+from robula.selectors.trust.streamed_space import GateScales
+
+#: Most log odds of being bad before a row's response is seen.
+MOST_LOG_ODDS = 15.0
+
+
+class BlockRows(ScoredRows):
+    """Rows of a block: the ends of the response's range are those of the fit."""
+
+    def __init__(self, model: ModelWithLaw, space: FeatureSpace | None, ends: tuple[float | None, ...]) -> None:
+        self._ends = ends
+        super().__init__(model, space)
+
+    def scores_at(self, theta: FloatArray) -> Scores:
+        """Scores at theta (d,): of many rows none has a leverage to speak of."""
+        lower, upper = self.model.scores(theta)
+        if self._at_lower.any() or self._at_upper.any():
+            lower = np.where(self._at_lower, -np.inf, lower)
+            upper = np.where(self._at_upper, np.inf, upper)
+        interval = lower < upper
+        point = np.where(interval, middle_scores(lower, upper), upper) if interval.any() else upper
+        return Scores(point, lower, upper, np.ones(self.count), interval, 0.0)
+
+    def _limits(self) -> tuple[Any, Any]:
+        y = self.model.response
+        nowhere = np.zeros(self.count, dtype=np.bool_)
+        low, high = (nowhere if y is None or end is None else y == end for end in self._ends)
+        return low, high
+
+
+class PopulationRule:
+    """A bad population as it applies to rows that had no part in describing it.
+
+    :meth:`BadPopulation.among` says the same of the density, and much that is not needed here.
+    """
+
+    def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
+        self._coefficients, self._gate = population._coefficients, population.gate
+        self._sd, share = math.sqrt(population._variance), population.histogram_share
+        self._placed = population.placed
+        if not population.placed:
+            return
+        self._log_shares = math.log1p(-share), math.log(share)
+        total = float(population._counts.sum()) + constants.PSEUDO_ROWS
+        self._log_ratios = np.log((population._counts / _GROSS_SHARES + constants.PSEUDO_ROWS) / total)
+        self._scales = GateScales(rows.space, np.log1p(np.abs(self._predicted(rows))), members)
+
+    def _predicted(self, rows: ScoredRows) -> FloatArray:
+        predicted: FloatArray = rows.space.whitened @ self._coefficients[1:] + self._coefficients[0]
+        return predicted
+
+    def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
+        """Log odds and log density (b,)."""
+        if not self._placed:
+            shift, anywhere = np.full(rows.count, self._coefficients[0]), np.full(rows.count, self._gate[0])
+            return anywhere, _normal(scores, shift, np.full(rows.count, self._sd))
+        predicted = self._predicted(rows)
+        gate = self._scales.columns(rows.space, np.log1p(np.abs(predicted))) @ self._gate
+        around = _normal(scores, predicted, np.full(rows.count, self._sd))
+        places = np.digitize(scores.point * np.where(predicted < 0.0, -1.0, 1.0), _EDGES[1:-1])
+        ratio = np.where(scores.interval, 0.0, self._log_ratios[places])
+        counted = gross_log_density(scores, constants.GROSS_SCALE) + ratio
+        density = np.logaddexp(self._log_shares[0] + around, self._log_shares[1] + counted)
+        return np.clip(gate, -MOST_LOG_ODDS, MOST_LOG_ODDS), density
