@@ -20,6 +20,17 @@ from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 
 
+def _missing_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Say which argument has missing or infinite numbers, or nothing."""
+    named = [*((f"argument {place}", value) for place, value in enumerate(args, 1)), *kwargs.items()]
+    for name, value in named:
+        if getattr(getattr(value, "dtype", None), "kind", "") == "f":
+            missing = int((~np.isfinite(np.asarray(value))).sum())
+            if missing:
+                return f"{name} has {missing} missing or infinite values: drop or impute these rows before fitting."
+    return ""
+
+
 def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsModel:
     """Make a robula model of a NumPyro model and its data.
 
@@ -65,8 +76,11 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
             trace = handlers.trace(handlers.seed(model, jax.random.PRNGKey(0))).get_trace(*args, **kwargs)
         except Exception as error:
             raise InputError(
-                f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); check the data, "
-                "and pass the model's arguments after it: from_numpyro(model, *args, **kwargs)."
+                f"the NumPyro model failed when it was called ({type(error).__name__}: {error}). "
+                + (
+                    _missing_in(args, kwargs)
+                    or "Check the data, and pass the model's arguments after it: from_numpyro(model, *args, **kwargs)."
+                )
             ) from error
         rows = row_sites(trace)
     refuse_unsupported(trace, rows)
