@@ -85,7 +85,7 @@ def test_shared_selections_are_said_to_be_shared():
     posterior = robula.sample(model, contamination=0.1, kernel="lm", draws=1000)
     diagnosis = robula.diagnose(posterior)
     assert math.isnan(diagnosis.weight_disagreement)
-    assert "share their selections" in diagnosis.text
+    assert "use the same row weights" in diagnosis.text
 
 
 def chosen(number: int, selection: robula.selectors.Selection) -> Chosen:

@@ -254,6 +254,16 @@ def test_numpyro_models_that_cannot_be_called():
         robula.from_numpyro(line)
 
 
+def test_missing_features_of_numpyro_models_are_named():
+    def slope(x, y):
+        numpyro.sample("y", dist.Normal(numpyro.sample("slope", dist.Normal(0, 5)) * x, 1.0), obs=y)
+
+    x = np.ones(len(Y))
+    x[3] = np.nan
+    with pytest.raises(robula.exceptions.InputError, match="argument 1 has 1 missing"):
+        robula.from_numpyro(slope, x, Y)
+
+
 def test_what_pymc_models_may_not_have(pm):
     cases = []
     with pm.Model() as local:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,9 +125,11 @@ def fit(
                 staged_folder(out, replaceable=is_run, needed=0) as staging,
             ):
                 fitted, table = fit_files(rows, model=name, target=target, options=options, staging=staging)
-                notes = write_run(fitted, table, staging, command=command, title=title)
+                written = write_run(fitted, table, staging, command=command, title=title)
         else:
             table = read_table(data)
+            if sys.stderr.isatty():  # a word before the silence; pipes and logs get results only
+                typer.echo(f"{len(table)} rows, {table.shape[1]} columns: weighing the rows, sampling ...", err=True)
             with staged_folder(out, replaceable=is_run, needed=space_needed(table, draws * chains)) as staging:
                 fitted = fit_table(
                     table,
@@ -136,16 +139,17 @@ def fit(
                     exclude=_names(exclude),
                     options=options,
                 )
-                notes = write_run(fitted, table, staging, command=command, title=title)
+                written = write_run(fitted, table, staging, command=command, title=title)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
         weights = fitted.posterior.row_weights
-        for note in notes:
+        for note in written.notes:
             typer.echo(f"note: {one_line(note)}", err=True)
         typer.echo(
-            f"{int((weights < DISTRUSTED).sum())} of {len(weights)} rows count less than half. "
-            f"Open {out / 'report.html'}; draws, tables and the command to repeat it are beside it."
+            f"{int((weights < DISTRUSTED).sum())} of {len(weights)} rows count less than half."
+            + (f" {one_line(written.verdict)}" if written.verdict else "")
         )
+        typer.echo(f"Open {out / 'report.html'}; draws, tables and the command to repeat it are beside it.")
 
 
 def predict(

@@ -133,9 +133,10 @@ def matter_words(matter: Matter, count: int) -> str:
     them = "them" if count > 1 else "it"
     if not matter.in_sds > MATTERS:
         return f"They hardly matter: without {them} no quantity moves by more than one standard deviation."
+    far = f"{matter.in_sds:.2g}" if matter.in_sds < 100 else f"{matter.in_sds:,.0f}"
     return (
         f"They matter: without {them} {matter.name} would be about {matter.without:.4g} instead of {matter.mean:.4g}, "
-        f"{matter.in_sds:.2g} standard deviations away."
+        f"{far} standard deviations away."
     )
 
 

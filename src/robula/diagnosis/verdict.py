@@ -70,7 +70,7 @@ class Diagnosis(NamedTuple):
             f"  Largest R-hat {self.r_hat:.3f}, smallest effective sample size {self.effective_sample_size:.0f}.",
         ]
         if math.isnan(self.weight_disagreement):
-            lines.append("  All chains share their selections, so R-hat says nothing about the choice of rows.")
+            lines.append("  All chains use the same row weights, so R-hat says nothing about the choice of rows.")
         else:
             lines.append(
                 f"  A row's weight differs by {self.weight_disagreement:.3f} between chains, on average, and moved by "

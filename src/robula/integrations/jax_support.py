@@ -163,3 +163,14 @@ def row_local_reason(language: str, name: str) -> str:
         "pull on the common parameters whether to trust it, and a row that is explained by its own variable has none. "
         f"Integrate {name!r} out (a marginal likelihood), or drop it."
     )
+
+
+def missing_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Say which argument has missing or infinite numbers, or nothing."""
+    named = [*((f"argument {place}", value) for place, value in enumerate(args, 1)), *kwargs.items()]
+    for name, value in named:
+        if getattr(getattr(value, "dtype", None), "kind", "") == "f":
+            missing = int((~np.isfinite(np.asarray(value))).sum())
+            if missing:
+                return f"{name} has {missing} missing or infinite values: drop or impute these rows before fitting."
+    return ""

@@ -13,7 +13,7 @@ from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
-from robula.integrations.jax_support import Float64, refuse_missing, x64
+from robula.integrations.jax_support import Float64, missing_in, refuse_missing, x64
 from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
 from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, per_row, refuse_unsupported, row_sites
@@ -64,9 +64,9 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
         try:
             trace = handlers.trace(handlers.seed(model, jax.random.PRNGKey(0))).get_trace(*args, **kwargs)
         except Exception as error:
+            hint = missing_in(args, kwargs) or "Check the data, and pass the model's arguments after the model."
             raise InputError(
-                f"the NumPyro model failed when it was called ({type(error).__name__}: {error}); check the data, "
-                "and pass the model's arguments after it: from_numpyro(model, *args, **kwargs)."
+                f"the NumPyro model failed when it was called ({type(error).__name__}: {error}). {hint}"
             ) from error
         rows = row_sites(trace)
     refuse_unsupported(trace, rows)

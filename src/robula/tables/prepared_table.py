@@ -17,6 +17,8 @@ from robula.tables.encoding import Encoding, learn_encoding, row_list, with_numb
 MOST_COLUMNS = 500
 #: And more classes than this are numbers, or names.
 MOST_CLASSES = 50
+# Columns with missing values that are named, those with most first.
+_MOST_NAMED = 3
 
 
 class PreparedTable(NamedTuple):
@@ -57,7 +59,7 @@ def prepare_table(
     columns = pick_columns(table, target, features, [*exclude, *beside])
     read = [*columns, *beside]
     numbers = with_numbers(table, read if target is None else [*read, target])
-    used = complete_rows(numbers, table, drop=drop_missing)
+    used = complete_rows(numbers, table, drop=drop_missing, remedy=", or columns with --exclude")
     if used.sum() < 2:
         raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
     rows = numbers[used]
@@ -126,8 +128,11 @@ def pick_columns(table: pd.DataFrame, target: str | None, features: list[str] | 
     return chosen
 
 
-def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool) -> BoolArray:
-    """Return which rows have no missing value, or refuse them unless they are to be dropped."""
+def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool, remedy: str = "") -> BoolArray:
+    """Return which rows have no missing value, or refuse them unless they are to be dropped.
+
+    ``remedy`` says what else could be done about them.
+    """
     missing = table.isna()
     complete = np.asarray(~missing.any(axis=1))
     if complete.all() or drop:
@@ -137,9 +142,12 @@ def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool) ->
     first = missing.index[missing[column]][0]
     cell = original[column][first]
     what = "nothing" if pd.isna(cell) else show(str(cell))
+    counts = missing.sum().sort_values(ascending=False, kind="stable")
+    worst = "; ".join(f"{name!r} lacks {count}" for name, count in counts[counts > 0].head(_MOST_NAMED).items())
     raise InputError(
         f"{len(rows)} row(s) have missing, unreadable or infinite values: {row_list(rows)} (such as {what} in column "
-        f"{column!r} of row {first}). Fill them in, or leave these rows out with --drop-missing."
+        f"{column!r} of row {first}). By column: {worst}. Fill them in, or leave these rows out with "
+        f"--drop-missing{remedy}."
     )
 
 

@@ -16,6 +16,7 @@ from robula._files import digest, sealed, unsealed, write_text
 from robula._version import __version__
 from robula.diagnosis.row_influence import influence
 from robula.diagnosis.rows_to_check import OddRows, odd_rows
+from robula.diagnosis.verdict import diagnose
 from robula.exceptions import InputError
 from robula.models import MODELS
 from robula.models.law import ModelWithLaw
@@ -49,6 +50,13 @@ class StoredRun(NamedTuple):
     facts: dict[str, Any]
 
 
+class WrittenRun(NamedTuple):
+    """What a fit has to say on a terminal: the verdict of the report, if there are draws enough, and the notes."""
+
+    verdict: str | None
+    notes: list[str]
+
+
 def is_run(folder: Path) -> bool:
     """Whether a folder holds an earlier run and nothing else, so that it may be replaced."""
     if not {path.name for path in folder.iterdir()} <= _NAMES:
@@ -66,8 +74,8 @@ def space_needed(table: pd.DataFrame, draws: int) -> int:
     return 2 * 8 * numbers + 3 * int(table.memory_usage(deep=True).sum()) + _OVERHEAD
 
 
-def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str, title: str) -> list[str]:
-    """Write everything a fit leaves behind into an empty folder, and return the notes that were written with it."""
+def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str, title: str) -> WrittenRun:
+    """Write everything a fit leaves behind into an empty folder, and return what is to be said of it."""
     posterior = fit.posterior
     posterior.save(folder / _POSTERIOR)
     notes = [*fit.notes, *_write_netcdf(posterior, folder)]
@@ -106,7 +114,14 @@ def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str,
         },
     }
     write_text(folder / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
-    return notes
+    return WrittenRun(_verdict(posterior, listed), notes)
+
+
+def _verdict(posterior: Posterior, listed: OddRows) -> str | None:
+    if posterior.draws.shape[1] < FEWEST_DRAWS:
+        return None
+    found = diagnose(posterior, odd=listed)
+    return " ".join([f"Verdict: {found.verdict}.", *found.findings])
 
 
 def _write_netcdf(posterior: Posterior, folder: Path) -> list[str]:

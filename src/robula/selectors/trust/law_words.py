@@ -34,7 +34,10 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         found.append(f"tails heavier than declared (try a {'negative binomial' if counts else 'Student-t'} model)")
     if abs(skew) > _SKEW:
         side = "right" if skew > 0 else "left"
-        other = "a model with more zeros, or a column that is missing" if counts else "a log or square-root response"
+        shape = (
+            "a log or square-root response" if skew > 0 else "the square of the response, or a column that is missing"
+        )
+        other = "a model with more zeros, or a column that is missing" if counts else shape
         found.append(f"residuals skewed to the {side} (try {other})")
     if fit.rows.model.noise == "implied" and scale > _DISPERSION:
         found.append(
