@@ -58,7 +58,7 @@ def test_a_population_costs_its_numbers_and_a_price():
     shifted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0, placed=False)
     shifted.fit(15)
     expected = counted * shifted.log_likelihood + shifted.log_prior - 0.5 * np.log1p(counted * 300)
-    expected -= np.log1p(counted * shifted.members.sum()) + constants.PRICE * rows.maturity
+    expected -= np.log1p(counted * shifted.members.sum()) + constants.PRICE
     assert shifted.evidence == pytest.approx(expected, rel=1e-9)
     assert shifted.evidence > explanation.evidence  # two numbers say what seven said
 

@@ -255,10 +255,12 @@ class Explanation:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
         sizes = np.log1p(counted * self.members.sum(axis=0))
         for size, population in zip(sizes, self.populations, strict=True):
-            parameters = _PARAMETERS_OF_A_POPULATION if population.placed else _PARAMETERS_OF_SHIFTED_ROWS
-            evidence -= 0.5 * parameters * float(size) + constants.PRICE * self.rows.maturity
-            if population.placed and self.rows.declared:
-                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank
+            if population.placed:
+                evidence -= 0.5 * _PARAMETERS_OF_A_POPULATION * float(size) + constants.PRICE * self.rows.maturity
+                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * self.rows.declared
+            else:
+                # So few numbers find something in few rows too.
+                evidence -= 0.5 * _PARAMETERS_OF_SHIFTED_ROWS * float(size) + constants.PRICE
         return evidence
 
     def _law_covariates(self) -> LawCovariates:
