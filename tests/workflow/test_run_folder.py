@@ -200,11 +200,9 @@ def test_absurd_numbers_are_refused(first, tmp_path, option, value):
 def test_ctrl_c_exits_130_and_leaves_nothing(copy):
     words = [sys.executable, "-m", "robula", "fit", str(copy / "people.csv"), "--target", "mass"]
     words += ["--out", str(copy / "late"), "--burn-in", "5000000"]
-
-    def heed_ctrl_c() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a shell ignores it
-
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c) as process:
+    # A run in the background of a shell ignores Ctrl-C, and so would the child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         wait_for(copy / ".late.robula-partial")
         time.sleep(2.0)  # inside the chains
         process.send_signal(signal.SIGINT)
