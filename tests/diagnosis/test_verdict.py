@@ -151,3 +151,12 @@ def test_labels_called_wrong_are_to_be_looked_at():
         robula.LogisticModel(whole, label, prior=prior, intercept=True), contamination=0.2, draws=300, seed=1
     )
     assert "interaction" not in robula.diagnose(posterior).text
+
+
+def test_a_limit_that_is_used_up_is_said():
+    problem = robula.simulate.linear_regression(n_clean=300, dim=3, contamination=0.1, seed=1)
+    for limit, verdict in ((0.1, "usable with care"), (0.2, "usable")):
+        posterior = robula.sample(problem.model, contamination=limit, draws=500, progress=False)
+        found = robula.diagnose(posterior)
+        assert found.verdict == verdict
+        assert ("used up" in found.text) == (limit == 0.1)

@@ -19,6 +19,7 @@ from robula.result.thresholds import (
     GOOD_R_HAT,
     GUARDED_SHARE,
     MANY_BAD_ROWS,
+    SPENT,
     STEADY_WEIGHTS,
     STEP_BIAS,
     TOO_FEW_DRAWS,
@@ -104,7 +105,7 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     --------
     >>> import robula
     >>> problem = robula.simulate.mean_estimation(n_clean=200, dim=3, contamination=0.1, seed=1)
-    >>> posterior = robula.sample(problem.model, contamination=0.1, kernel="lm", draws=1000, seed=1)
+    >>> posterior = robula.sample(problem.model, contamination=0.2, kernel="lm", draws=1000, seed=1)
     >>> print(robula.diagnose(posterior).verdict)
     usable
     """
@@ -138,12 +139,16 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
     removed = 1.0 - float(posterior.row_weights.mean())
-    if posterior.settings.get("contamination_budget") != posterior.settings.get("contamination") and (
-        removed > MANY_BAD_ROWS
-    ):
+    budget = posterior.settings.get("contamination_budget")
+    if budget != posterior.settings.get("contamination") and removed > MANY_BAD_ROWS:
         mild.append(
             f"{removed:.0%} of the rows are called bad, and no limit was declared: look at them, for a model that does "
             "not fit can look like that too; if you know that fewer are bad, declare it as contamination=."
+        )
+    elif found.get("explanations") and not found.get("misfit") and removed > SPENT * (budget or 1.0):
+        mild.append(
+            f"The whole of contamination={budget:g} is used up: there may be more bad rows, or the model does not fit "
+            "and good ones were given up. Look at them, and compare with a smaller and a larger limit."
         )
     if any("labels" in name for name in found.get("explanations", ())) and removed > WRONG_LABELS:
         mild.append(

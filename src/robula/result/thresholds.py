@@ -25,6 +25,8 @@ STEP_BIAS, VARIANCE_INFLATION = 0.1, 1.2
 #: An estimated share of bad rows from which a model that does not fit is as likely a reason: of two populations, the
 #: smaller one would be a quarter of all.
 MANY_BAD_ROWS = 0.25
+#: Part of the declared limit from which on it counts as spent: a law that is off uses all that it is given.
+SPENT = 0.95
 #: Share of labels called wrong from which on they should be looked at: wrong labels and a model without an interaction
 #: or a curve that is there look alike.
 WRONG_LABELS = 0.01
