@@ -174,7 +174,8 @@ def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFr
 
     Its weight w and its rank, 1 for the row that counts least; its doubt w (1 - w), the variance of being clean;
     its influence, by how many standard deviations it moves the parameter that it moves most, and which; the column of
-    its oddest cell with its score and, where it is odd, why.
+    its oddest cell with its score and, where it is odd, why; 1 in ``contested`` for the rows of a group that was kept
+    though it may be bad, where there is one.
     """
     weights = fit.posterior.row_weights
     columns: dict[str, Any] = {
@@ -182,6 +183,9 @@ def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFr
         "rank": pd.array(rankdata(weights, method="min").astype(int), dtype="Int64"),
         "doubt": weights * (1.0 - weights),
     }
+    contested = (fit.posterior.settings.get("rows_found") or {}).get("contested")
+    if contested:
+        columns["contested"] = np.isin(np.arange(len(weights)), contested).astype(int)
     if listed.influence is not None:
         names = np.array(listed.influence.names, dtype=object)
         columns |= {"influence": listed.influence.strength, "moves": names[listed.influence.moved_most]}

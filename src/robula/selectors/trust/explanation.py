@@ -51,6 +51,8 @@ class Explanation:
         mean from place to place. Few rows cannot pay for all of it.
     law : RowLaw, optional
         A law to begin from.
+    keeping : float, optional
+        Nats that a row pays for being called bad, where it is not the usual.
 
     Attributes
     ----------
@@ -77,8 +79,10 @@ class Explanation:
         freedom: int = FULL_FREEDOM,
         law: RowLaw | None = None,
         leverage: FloatArray | None = None,
+        keeping: float | None = None,
     ) -> None:
         self.rows, self.theta, self.budget = rows, theta, budget
+        self.keeping = constants.KEEPING if keeping is None else keeping
         n = rows.count
         self.weights: FloatArray = np.ones(n)
         self.leverage = rows.leverage_of_all(theta) if leverage is None else leverage
@@ -104,10 +108,19 @@ class Explanation:
         """Whether the law may differ from the declared one."""
         return self.law.free
 
-    def with_population(self, suspects: FloatArray, placed: bool = True) -> Explanation:
-        """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them."""
+    def with_population(self, suspects: FloatArray, placed: bool = True, keeping: float | None = None) -> Explanation:
+        """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them.
+
+        ``keeping`` is what its rows pay for being called bad, where it is not what this explanation's pay.
+        """
         other = Explanation(
-            self.rows, self.theta, self.budget, freedom=self.freedom, law=self.law, leverage=self.leverage
+            self.rows,
+            self.theta,
+            self.budget,
+            freedom=self.freedom,
+            law=self.law,
+            leverage=self.leverage,
+            keeping=self.keeping if keeping is None else keeping,
         )
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
@@ -128,7 +141,9 @@ class Explanation:
     def with_law(self, freedom: int) -> Explanation:
         """Return a copy with a law of another freedom."""
         law = self.law if self.free else None
-        other = Explanation(self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=self.leverage)
+        other = Explanation(
+            self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=self.leverage, keeping=self.keeping
+        )
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         other.weights, other.scores, other.members = self.weights, self.scores, self.members
         other.populations = [
@@ -139,7 +154,9 @@ class Explanation:
 
     def on(self, rows: ScoredRows, theta: FloatArray) -> Explanation:
         """Return the same explanation for other rows (all of them, after a search on some), beginning at theta."""
-        other = Explanation(rows, theta, self.budget, gross=self.gross_share > NO_SHARE, freedom=self.freedom)
+        other = Explanation(
+            rows, theta, self.budget, gross=self.gross_share > NO_SHARE, freedom=self.freedom, keeping=self.keeping
+        )
         other.law.parameters = self.law.parameters.copy()
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         return other
@@ -235,8 +252,14 @@ class Explanation:
         What is not decisive is settled in favour of keeping rows. A declared noise scale is taken at its word, and
         shifted rows are described by so few numbers that these can pay for all of them.
         """
-        keeping = 0.0 if self.rows.declared else constants.KEEPING * self.rows.maturity
+        keeping = 0.0 if self.rows.declared else self.keeping * self.rows.maturity
         return keeping * np.array([1.0, *(float(population.placed) for population in self.populations)])
+
+    @property
+    def paid(self) -> float:
+        """Nats of the evidence that rows have paid for being called bad."""
+        called = np.array([self._gross_members.sum(), *self.members.sum(axis=0)])
+        return self.rows.coarsening * float(called @ self.handicaps)
 
     @property
     def log_prior(self) -> float:

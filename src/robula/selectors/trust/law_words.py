@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from robula.selectors.trust.explanation import Explanation
-from robula.selectors.trust.trust_search import Verdict
+from robula.selectors.trust.trust_search import Contested, Verdict
 
 # What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
 _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
@@ -54,3 +54,16 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     if max(abs(parameters[3 + grown :]), default=0.0) > _BEND:
         found.append("curvature that the model has not (try squares or splines of the columns)")
     return tuple(found)
+
+
+def group_words(contested: Contested, moved: float, rows: int) -> str:
+    """Say of a group that data cannot tell from a law that is off how large it is and what it does to the answer.
+
+    ``moved`` is by how many posterior widths a parameter moves without it, at most.
+    """
+    share = float(contested.members.mean())
+    return (
+        f"a group of about {share * rows:.0f} rows ({share:.0%}) follows another line, and without it a "
+        f"parameter moves by {moved:.1f} posterior widths (mistakes, or a curve or a column that the model "
+        "has not; the rows are kept, so look at them and fit without them to compare)"
+    )

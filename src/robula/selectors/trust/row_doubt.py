@@ -61,8 +61,11 @@ def widening(
     chances: Mapping[str, float],
     theta: FloatArray,
     weights: FloatArray,
+    precision: FloatArray,
 ) -> FloatArray | None:
     """Linear map A (d, d) that turns draws around theta of the weighted rows into ones with the doubt in them.
+
+    ``precision`` (d, d) is that of the weighted rows at theta.
 
     The total variance: within explanations, each with the doubt about its rows, and between them. None where no row is
     in doubt.
@@ -73,7 +76,7 @@ def widening(
     likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
     for name, chance in likely.items():
         covariance += chance / sum(likely.values()) * explanations[name].covariance(model)
-    return widening_to(covariance, weighted_precision(model, weights, theta))
+    return widening_to(covariance, precision)
 
 
 def between_explanations(

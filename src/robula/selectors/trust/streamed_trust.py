@@ -135,7 +135,7 @@ def trust_by_passes(model: LargeModel, budget: float) -> StreamedTrust:
     covariance = covariance + between_explanations(verdict.explanations, verdict.in_doubt, np.asarray(middle))
     weights, sums = model.weights(weighing)
     wider = None if (weights > 1.0 - SURE).all() else widening_to(covariance, precision)
-    return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, budget, wider), sums)
+    return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, budget, wider, precision), sums)
 
 
 def prepared_for(selector: Selector, model: Model, contamination: float) -> Selector:

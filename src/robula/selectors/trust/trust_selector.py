@@ -8,17 +8,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
-from robula._types import FloatArray
+from robula._types import FloatArray, IntArray
 from robula._validation import check_contamination, warn
 from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode
+from robula.models.posterior_mode import weighted_mode, weighted_precision, width_factor
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust.law_words import law_findings
+from robula.selectors.trust.law_words import group_words, law_findings
 from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
@@ -79,6 +79,8 @@ class Trust:
         The explanations that were compared, with their probabilities.
     law : tuple of str
         What is off in the declared law, in words; empty where nothing is.
+    contested : ndarray of int
+        Rows of a group that may be bad or show what the model lacks, which the data do not tell: they are kept.
     misfit : str or None
         Why the model does not fit; None where it does.
     beyond_budget : int
@@ -93,6 +95,7 @@ class Trust:
     standard_error: float
     explanations: dict[str, float]
     law: tuple[str, ...]
+    contested: IntArray
     misfit: str | None
     beyond_budget: int
     widening: FloatArray | None
@@ -102,6 +105,7 @@ class Trust:
         return {
             "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
             "law": list(self.law),
+            "contested": self.contested.tolist(),
             "misfit": self.misfit,
             "beyond_budget": self.beyond_budget,
         }
@@ -112,8 +116,9 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
     verdict = weigh(model, contamination)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
-    wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights)
-    return conclude(verdict, weights, theta, contamination, wider)
+    precision = weighted_precision(model, weights, theta)
+    wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
+    return conclude(verdict, weights, theta, contamination, wider, precision)
 
 
 def weigh(model: ModelWithLaw, contamination: float) -> Verdict:
@@ -128,11 +133,26 @@ def weigh(model: ModelWithLaw, contamination: float) -> Verdict:
 
 
 def conclude(
-    verdict: Verdict, weights: FloatArray, theta: FloatArray, contamination: float, wider: FloatArray | None
+    verdict: Verdict,
+    weights: FloatArray,
+    theta: FloatArray,
+    contamination: float,
+    wider: FloatArray | None,
+    precision: FloatArray,
 ) -> Trust:
-    """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some."""
+    """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some.
+
+    ``precision`` (d, d) is that of the weighted rows at theta.
+    """
     rows = len(weights)
     law = law_findings(verdict)
+    contested = verdict.contested
+    group = np.zeros(0, dtype=np.intp)
+    if contested is not None:
+        deviations = np.sqrt((width_factor(precision) ** 2).sum(axis=1))
+        law = (*law, group_words(contested, float((np.abs(contested.theta - theta) / deviations).max()), rows))
+        if len(contested.members) == rows:
+            group = np.flatnonzero(contested.members > 0.5)
     removed = float((1.0 - weights).sum())
     misfit = None
     if verdict.beyond_budget:
@@ -153,7 +173,7 @@ def conclude(
             BreakdownWarning,
         )
     error = _standard_error(verdict, weights)
-    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, misfit, beyond, wider)
+    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, group, misfit, beyond, wider)
 
 
 def _standard_error(verdict: Verdict, weights: FloatArray) -> float:
