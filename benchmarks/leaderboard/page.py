@@ -37,6 +37,7 @@ TITLES = {
     "mixture": "NUTS, outlier mixture (Hogg)",
     "density_power": "NUTS, density power 0.3",
     "isolation_forest": "IsolationForest, then NUTS",
+    "mm": "MM regression (statsmodels)",
     "clean_nuts": "oracle: NUTS on the clean rows",
     "label_flip": "NUTS, label-flip likelihood",
     "pareto_k": "Pareto-k of a plain fit",

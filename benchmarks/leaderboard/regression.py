@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard import related, settings
+from benchmarks.leaderboard import mm, related, settings
 from benchmarks.leaderboard.ours import run_ours, run_sizes
 from benchmarks.leaderboard.scores import detection, posterior_scores
 from benchmarks.leaderboard.weighted_rows import RegressionRows
@@ -30,6 +30,9 @@ def run(problem: Problem, method: str, seed: int) -> dict[str, Any]:
         draws, suspicion = related.run(method, RegressionRows(problem.model.design, problem.model.y), seed)
         auc = None if suspicion is None else detection(suspicion, problem.outlier_mask)
         return {**posterior_scores(draws, problem), "auc": auc}
+    if method == "mm":
+        draws, suspicion = mm.sample(problem.model.design, problem.model.y, seed)
+        return {**posterior_scores(draws, problem), "auc": detection(suspicion, problem.outlier_mask)}
     if method == "pareto_k":
         return {"auc": detection(pareto_k(problem, seed), problem.outlier_mask)}
     return _run_rival(problem, method, seed)

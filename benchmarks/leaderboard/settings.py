@@ -27,7 +27,7 @@ OURS = ("robula", "robula_estimate", "rob_ula", "median_of_means", "ula")
 #: Written from their papers, one file each (related.py).
 RELATED = ("reweighted", "coarsened", "m_posterior", "localized")
 REGRESSION_RIVALS = (
-    "nuts", "student_t", "mixture", "density_power", "isolation_forest", "clean_nuts", "pareto_k", *RELATED,
+    "nuts", "student_t", "mixture", "density_power", "isolation_forest", "mm", "clean_nuts", "pareto_k", *RELATED,
 )  # fmt: skip
 LOGISTIC_OURS = ("robula", "robula_estimate", "median_of_means", "ula")
 LOGISTIC_RIVALS = ("nuts", "label_flip", *RELATED)
