@@ -37,11 +37,11 @@ def test_coordinates_of_a_block_are_those_of_the_map():
     own = np.column_stack(columns)
     other = own[:50].copy()
     other[:3, 1] = [1e6, -1e4, 300.0]
-    found, known = BlockMap(own)(other), FeatureMap(own)(other)
+    found, known = BlockMap(own, ())(other), FeatureMap(own)(other)
     assert known.apart[:3].min() > 0.0
     for name in ("whitened", "inner", "distance", "apart"):
         np.testing.assert_allclose(getattr(found, name), getattr(known, name), atol=1e-7, err_msg=name)
-    nothing = BlockMap(np.ones((10, 1)))(np.ones((4, 1)))
+    nothing = BlockMap(np.ones((10, 1)), ())(np.ones((4, 1)))
     assert nothing.inner.shape == (4, 0)
 
 

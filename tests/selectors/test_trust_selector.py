@@ -16,6 +16,7 @@ from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureMap, feature_space
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
 from robula.simulate import contaminated_regression, mean_estimation
+from robula.sklearn import RobustBayesianRegressor
 
 
 def unknown_scale(X, y):
@@ -355,3 +356,47 @@ def test_no_group_is_named_among_clean_rows():
     found = robula.trust(gamma_rows(500, 0), 0.25)
     assert not len(found.contested)
     assert not any("follows another line" in said for said in found.law)
+
+
+def linear_rows(seed=4, rows=600):
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(4.0, 50.0, (rows, 4))
+    return X, X @ [0.02, -0.01, 0.0, 0.01] + rng.standard_normal(rows)
+
+
+def test_a_code_in_a_column_is_against_its_row_whatever_the_unit():
+    """-200 among readings of 50 to 500 is not far out; that 100 rows share it, apart from all others, tells."""
+    X, y = linear_rows()
+    right = robula.trust(unknown_scale(X[100:], y[100:]), 0.0001).theta
+    X[:100, 0] = -200.0
+    for model in (unknown_scale(X, y), RobustBayesianRegressor()):
+        if isinstance(model, RobustBayesianRegressor):
+            weights = model.set_params(contamination=0.25, draws=50, burn_in=10, chains=2).fit(X, y).row_weights_
+        else:
+            found = robula.trust(model, 0.25)
+            weights = found.weights
+            width = 0.05 * np.abs(right[1:5]).max()
+            np.testing.assert_allclose(found.theta[1:5], right[1:5], atol=width)
+        assert weights[:100].max() < 0.01
+        assert weights[100:].mean() > 0.99
+
+
+def test_codes_go_beyond_the_limit_with_a_warning():
+    X, y = linear_rows()
+    X[:120, 1] = -999.0
+    with pytest.warns(BreakdownWarning, match="unmistakably bad"):
+        found = robula.trust(unknown_scale(X, y), 0.1)
+    assert found.weights[:120].max() < 0.01
+    assert found.weights[120:].mean() > 0.99
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_a_cell_a_thousand_times_too_large_does_not_hold_the_fit_by_a_hundredth_of_its_weight(seed):
+    X, y = linear_rows(seed)
+    clean = unknown_scale(X[60:], y[60:])
+    right = weighted_mode(clean, np.ones(540), clean.initial)
+    X[:60, 0] *= 1000.0
+    found = robula.trust(unknown_scale(X, y), 0.2)
+    deviations = np.sqrt(np.diag(np.linalg.inv(weighted_precision(clean, np.ones(540), right))))
+    assert np.abs((found.theta - right) / deviations).max() < 0.5
+    assert found.weights[:60].max() < 1e-3

@@ -12,7 +12,7 @@ import numpy as np
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.diagnosis.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
 from robula.diagnosis.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
-from robula.diagnosis.missing_codes import FEW_VALUES, missing_codes
+from robula.models.missing_codes import FEW_VALUES, missing_codes
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
 _RARE, _MOST_DECIMALS = 0.06, 3

@@ -7,11 +7,13 @@ for any model and without asking for its class.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
 from robula._types import FloatArray
+from robula.models.missing_codes import codes_of_columns
 from robula.models.model import Model
 from robula.models.tail_scores import FARTHEST, normal_scores
 
@@ -77,6 +79,11 @@ class ModelWithLaw(Model):
     def cells(self) -> FloatArray | None:
         """The columns as they were recorded, where a slip of the pen would show, (n, q); None: the covariates are."""
         return None
+
+    @cached_property
+    def codes(self) -> tuple[tuple[float, ...], ...]:
+        """Values that stand for "missing" in each column of the cells, or of the covariates where there are none."""
+        return codes_of_columns(self.covariates if self.cells is None else self.cells)
 
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -43,6 +43,14 @@ class Coordinates(NamedTuple):
         """Columns in the sampler's units, shape (n, p)."""
         return (X - self.centre) / self.scale
 
+    def codes(self, codes: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+        """Values of each column that stand for "missing", in the sampler's units; none of the intercept's column."""
+        found = [
+            tuple(((np.array(of_column) - centre) / scale).tolist())
+            for of_column, centre, scale in zip(codes, self.centre, self.scale, strict=True)
+        ]
+        return ((), *found) if self.intercept else tuple(found)
+
     def responses(self, y: FloatArray) -> FloatArray:
         """Responses in the sampler's units, shape (n,)."""
         if self.response_scale == 1.0 and not self.response_centre:

@@ -20,6 +20,7 @@ from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.large_model import LargeModel, sample_places
+from robula.models.missing_codes import codes_of_columns
 from robula.models.model import unique_names
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
@@ -236,7 +237,10 @@ class RobustBayesianGLM(BaseEstimator):
     ) -> Regression:
         """Return the model that is sampled."""
         prior = self._prior(coordinates, self._level(y, options))
-        return self._model(coordinates.columns(X), coordinates.responses(y), prior, coordinates, **options)
+        made = self._model(coordinates.columns(X), coordinates.responses(y), prior, coordinates, **options)
+        # -999 is a code in the user's units.
+        made.codes = coordinates.codes(codes_of_columns(X))
+        return made
 
     def _model(
         self, X: FloatArray, y: FloatArray, prior: NormalPrior, coordinates: Coordinates, **options: Any

@@ -22,7 +22,14 @@ _WARM_UP = 4
 
 
 def gross_log_density(scores: Scores, scale: float) -> FloatArray:
-    """Log density (n,) of gross rows, or mass where a row is known to an interval: a Cauchy law around the fit."""
+    """Log density (n,) of gross rows: anything, or, where a cell stands apart, as likely an ordinary response."""
+    far = far_log_density(scores, scale)
+    possible = np.isfinite(scores.ordinary)
+    return np.where(possible, np.logaddexp(far, scores.ordinary) - math.log(2.0), far) if possible.any() else far
+
+
+def far_log_density(scores: Scores, scale: float) -> FloatArray:
+    """Log density (n,) of anything, or mass where a row is known to an interval: a Cauchy law around the fit."""
     density = -math.log(math.pi * scale) - np.log1p((scores.point / scale) ** 2)
     if not scores.interval.any():
         return density
@@ -120,7 +127,7 @@ class BadPopulation:
         shares = smooth[places] - 0.5 * members + pseudo * _GROSS_SHARES[places]
         ratio = np.maximum(shares, 1e-12) / (np.maximum(total - members, 0.0) + pseudo) / _GROSS_SHARES[places]
         # An interval can be wider than a bin; of such rows the histogram knows nothing.
-        return gross_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
+        return far_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
 
     def _gate_columns(self, members: FloatArray, total: float) -> FloatArray:
         self._centre = members @ self._place / max(total, 1e-9)
@@ -161,7 +168,7 @@ class BadPopulation:
         places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), _EDGES[1:-1])
         total = float(self._counts.sum()) + constants.PSEUDO_ROWS
         ratio = (self._counts / _GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
-        counted = gross_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
+        counted = far_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
         density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
         columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
         return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density

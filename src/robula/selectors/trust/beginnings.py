@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from robula._types import BoolArray, FloatArray
+from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.scored_rows import ScoredRows
 
 _CONCENTRATIONS = 12
@@ -95,7 +96,8 @@ def suspects_by_place(rows: ScoredRows, budget: float) -> dict[str, FloatArray]:
     space = rows.space
     if space.rank:
         apart = space.apart > 0.0
-        some = 0 < int(apart.sum()) <= 1.5 * budget * rows.count + 2
+        # They may be more than the budget: codes are unmistakable.
+        some = 0 < int(apart.sum()) <= constants.MOST_BAD * rows.count
         found["far"] = _sure(apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
         found["near"] = _sure(space.distance < np.quantile(space.distance, budget))
     for index, coordinate in enumerate(space.directions.T):

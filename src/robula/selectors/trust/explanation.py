@@ -12,7 +12,7 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation, gross_log_density
+from robula.selectors.trust.bad_population import BadPopulation, far_log_density, gross_log_density
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
@@ -204,7 +204,11 @@ class Explanation:
         free = copy(self)
         free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
         free.budget = constants.MOST_BAD
-        self.wanted = max(self.wanted, free.fit(steps).wanted)
+        doubt = 1.0 - free.fit(steps).weights
+        # Rows that are unmistakable within the budget go beyond it in any case.
+        sure = float(doubt[self.decisive > constants.GROSS_ODDS].sum())
+        wanted = float(doubt.sum()) - max(sure - self.budget * self.rows.count, 0.0)
+        self.wanted = max(self.wanted, wanted / self.rows.count)
 
     def _expect(self) -> FloatArray:
         """Probabilities of the rows; returns the shares (n, k) that the gates expect in each population."""
@@ -235,7 +239,9 @@ class Explanation:
         if self.gross_share > NO_SHARE:
             n = self.rows.count
             self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / n, 1e-6, 0.5))
-            middle = _weighted_median(np.abs(scores.point), self._gross_members + 1e-12)
+            # An ordinary response to wrong features says nothing of how far gross ones are out.
+            far = np.where(scores.ordinary > far_log_density(scores, self.gross_scale), 0.0, self._gross_members)
+            middle = _weighted_median(np.abs(scores.point), far + 1e-12)
             self.gross_scale = max(constants.GROSS_SCALE, middle)
         self.law.improve(scores.lower, scores.upper, scores.interval, self.weights)
         if step in _LOOK_AGAIN:

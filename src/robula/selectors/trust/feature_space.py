@@ -57,17 +57,21 @@ class FeatureSpace:
         )
 
 
-def feature_space(features: FloatArray, cells: FloatArray | None = None) -> FeatureSpace:
+Codes = tuple[tuple[float, ...], ...]
+
+
+def feature_space(features: FloatArray, cells: FloatArray | None = None, codes: Codes = ()) -> FeatureSpace:
     """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map.
 
     ``cells`` (n, q) are the columns as they were recorded, among which cells may stand apart; None are the features.
+    ``codes`` are the values of each of these columns that stand for "missing".
     """
-    space = FeatureMap(features)(features)
     if cells is None:
-        return space
+        return FeatureMap(features, codes)(features)
+    space = FeatureMap(features)(features)
     worst = np.zeros(len(cells))
-    for column in cells.T:
-        worst = np.maximum(worst, _Cells(column).away(column))
+    for column, of_column in _with_codes(cells, codes):
+        worst = np.maximum(worst, _Cells(column, of_column).away(column))
     return replace(space, apart=np.clip(worst - constants.APART, 0.0, constants.MOST_FOR_APART))
 
 
@@ -77,15 +81,17 @@ class FeatureMap:
     Parameters
     ----------
     features : ndarray, shape (n, d)
+    codes : tuple of tuple of float, d of them, optional
+        Values of each column that stand for "missing".
     """
 
-    def __init__(self, features: FloatArray) -> None:
+    def __init__(self, features: FloatArray, codes: Codes = ()) -> None:
         n = len(features)
         self._mean = features.mean(axis=0)
         spread = (features - self._mean).std(axis=0)
         self._kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
         self._spread = spread[self._kept]
-        self._cells = [_Cells(column) for column in features.T]
+        self._cells = [_Cells(column, of_column) for column, of_column in _with_codes(features, codes)]
         self.rank = 0
         if not self._kept.any():
             return
@@ -142,10 +148,16 @@ class FeatureMap:
         return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, whitened @ self._directions, odds)
 
 
-class _Cells:
-    """How far a cell is from its column's middle: a log distance in units of that column's own."""
+def _with_codes(columns: FloatArray, codes: Codes) -> list[tuple[FloatArray, tuple[float, ...]]]:
+    """Each column (n,) with its codes."""
+    return list(zip(columns.T, codes or ((),) * columns.shape[1], strict=True))
 
-    def __init__(self, column: FloatArray) -> None:
+
+class _Cells:
+    """How far a cell is from its column's middle: a log distance in units of that column's own; a code is far out."""
+
+    def __init__(self, column: FloatArray, codes: tuple[float, ...]) -> None:
+        self.codes = codes
         self._median = float(np.median(column))
         away = np.abs(column - self._median)
         differs = away > 0.0
@@ -164,7 +176,10 @@ class _Cells:
         if not self._varies:
             return np.zeros(len(column))
         distance: FloatArray = np.log1p(np.abs(column - self._median) / self._unit)
-        return (distance - self._middle) / self._spread
+        distance = (distance - self._middle) / self._spread
+        if not self.codes:
+            return distance
+        return np.where(np.isin(column, self.codes), constants.APART + constants.MOST_FOR_APART, distance)
 
 
 def standardised(values: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from robula.models.posterior_mode import weighted_mode
 from robula.models.tail_scores import middle_scores
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
+from robula.selectors.trust.response_law import ResponseLaw
 
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 # A kept row's residual is smaller than its noise by its leverage; this much of it is always left.
@@ -38,6 +39,9 @@ class Scores(NamedTuple):
         Rows known to an interval only: counts, and responses at the limit of their range.
     base : float
         Sum over rows of log p(row) less that of its score: what turns log densities of scores into those of rows.
+    ordinary : ndarray, shape (n,)
+        Log density of the score, or mass of its interval, if the row's response is like that of any row: for rows with
+        a cell that stands apart; -inf for others.
     """
 
     point: FloatArray
@@ -46,6 +50,7 @@ class Scores(NamedTuple):
     scale: FloatArray
     interval: BoolArray
     base: float
+    ordinary: FloatArray
 
 
 class ScoredRows:
@@ -70,8 +75,9 @@ class ScoredRows:
         rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
         self.maturity = min(1.0, (count or self.count) / rows)
-        self.space = feature_space(model.covariates, model.cells) if space is None else space
+        self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
         self._leverage: FloatArray | None = None
+        self._response_density = self._density_of_responses()
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
@@ -83,8 +89,15 @@ class ScoredRows:
         part = ScoredRows(taken, self.space.take(rows), self.count)
         part._at_lower, part._at_upper = self._at_lower[rows], self._at_upper[rows]
         part.bad_odds = self.bad_odds[rows]
+        part._response_density = self._response_density[rows]
         part.coarsening = min(1.0, self.coarsening * self.count / len(rows))
         return part
+
+    def _density_of_responses(self) -> FloatArray:
+        y, apart = self.model.response, self.space.apart > 0.0
+        if y is None or not apart.any():
+            return np.full(self.count, -np.inf)
+        return np.where(apart, ResponseLaw(y).log_density(y, own=True), -np.inf)
 
     def _limits(self) -> tuple[BoolArray, BoolArray]:
         """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond.
@@ -110,11 +123,10 @@ class ScoredRows:
         """
         lower, upper = self.model.scores(theta)
         interval = lower < upper
-        if interval.all():
-            base = 0.0
-        else:
-            exact = ~interval
-            base = float((self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)[exact].sum())
+        # Log of by how much a row's density is that of its score.
+        unit = np.zeros(self.count)
+        if not interval.all():
+            unit = np.where(interval, 0.0, self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)
         counted = self.model.counted(weights)
         left = np.maximum(1.0 - counted * leverage, _LEAST_LEFT)
         scale = np.sqrt(left * (left + leverage))
@@ -124,17 +136,22 @@ class ScoredRows:
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
-        base -= 0.5 * float(np.log1p(leverage / left)[~interval].sum())
+        unit -= 0.5 * np.where(interval, 0.0, np.log1p(leverage / left))
         lower = np.where(self._at_lower, -np.inf, lower)
         upper = np.where(self._at_upper, np.inf, upper)
         interval = lower < upper
         point = upper
         if interval.any():
             point = np.where(interval, middle_scores(lower, upper), upper)
-        return Scores(point, lower, upper, scale, interval, base)
+        return Scores(point, lower, upper, scale, interval, float(unit.sum()), self._response_density - unit)
 
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
-        """Mode (d,) of the rows so weighted, or so many steps towards it."""
+        """Mode (d,) of the rows so weighted, or so many steps towards it.
+
+        A row with a cell that stands apart counts as far as it is rather clean than bad: a thousand times too far out,
+        a hundredth of a row still holds the whole fit.
+        """
+        weights = np.where(self.space.apart > 0.0, np.maximum(2.0 * weights - 1.0, 0.0), weights)
         return weighted_mode(self.model, weights, theta, steps)
 
     def leverage_of_all(self, theta: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.tail_scores import middle_scores
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import _EDGES, _GROSS_SHARES, BadPopulation, _normal, gross_log_density
+from robula.selectors.trust.bad_population import _EDGES, _GROSS_SHARES, BadPopulation, _normal, far_log_density
 from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.streamed_space import GateScales
@@ -35,7 +35,7 @@ class BlockRows(ScoredRows):
             upper = np.where(self._at_upper, np.inf, upper)
         interval = lower < upper
         point = np.where(interval, middle_scores(lower, upper), upper) if interval.any() else upper
-        return Scores(point, lower, upper, np.ones(self.count), interval, 0.0)
+        return Scores(point, lower, upper, np.ones(self.count), interval, 0.0, np.full(self.count, -np.inf))
 
     def _limits(self) -> tuple[Any, Any]:
         y = self.model.response
@@ -75,6 +75,6 @@ class PopulationRule:
         around = _normal(scores, predicted, np.full(rows.count, self._sd))
         places = np.digitize(scores.point * np.where(predicted < 0.0, -1.0, 1.0), _EDGES[1:-1])
         ratio = np.where(scores.interval, 0.0, self._log_ratios[places])
-        counted = gross_log_density(scores, constants.GROSS_SCALE) + ratio
+        counted = far_log_density(scores, constants.GROSS_SCALE) + ratio
         density = np.logaddexp(self._log_shares[0] + around, self._log_shares[1] + counted)
         return np.clip(gate, -MOST_LOG_ODDS, MOST_LOG_ODDS), density

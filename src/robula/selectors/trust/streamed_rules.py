@@ -157,7 +157,7 @@ class _Places:
 
     @cached_property
     def coordinates(self) -> BlockMap:
-        return BlockMap(self._sample.covariates)
+        return BlockMap(self._sample.covariates, self._sample.codes if self._sample.cells is None else ())
 
     @cached_property
     def space(self) -> FeatureSpace:

@@ -8,7 +8,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.feature_space import _BOUND, _CLIP, FeatureMap, FeatureSpace, _Cells
+from robula.selectors.trust.feature_space import _BOUND, _CLIP, Codes, FeatureMap, FeatureSpace, _Cells
 
 
 class BlockMap:
@@ -21,10 +21,13 @@ class BlockMap:
     ----------
     features : ndarray, shape (n, d)
         Of the rows that define the coordinates.
+    codes : tuple of tuple of float, d of them
+        Values of each column that stand for "missing".
     """
 
-    def __init__(self, features: FloatArray) -> None:
-        own = FeatureMap(features)
+    def __init__(self, features: FloatArray, codes: Codes) -> None:
+        own = FeatureMap(features, codes)
+        self._codes = {place: of_column for place, of_column in enumerate(codes) if of_column}
         self._map, self.rank = own, own.rank
         limits = np.array([_limit(cells) for cells in own._cells])
         medians = np.array([cells._median for cells in own._cells])
@@ -56,8 +59,12 @@ class BlockMap:
     def _apart(self, features: FloatArray) -> FloatArray:
         """Log odds (m,) that a cell which stands apart gives for a row to be bad."""
         odds = np.zeros(len(features))
+        rows = np.zeros(len(features), dtype=np.bool_)
         if (features.max(axis=0) > self._highest).any() or (features.min(axis=0) < self._lowest).any():
             rows = ((features > self._highest) | (features < self._lowest)).any(axis=1)
+        for place, codes in self._codes.items():
+            rows |= np.isin(features[:, place], codes)
+        if rows.any():
             far = self._map.cells_apart(features[rows])
             odds[rows] = np.clip(far - constants.APART, 0.0, constants.MOST_FOR_APART)
         return odds

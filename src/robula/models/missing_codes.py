@@ -67,3 +67,12 @@ def _looks_like_a_code(value: float) -> bool:
         return True
     digits = f"{abs(value):.10g}"
     return set(digits) == {"9"} and (value < 0 or len(digits) > 1)
+
+
+def codes_of_columns(table: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """Return the codes of each column of a table (n, p)."""
+    found = []
+    for column in table.T:
+        different, counts = np.unique(column, return_counts=True)
+        found.append(missing_codes(different, counts) if len(different) > 2 else ())
+    return tuple(found)
