@@ -400,3 +400,17 @@ def test_a_cell_a_thousand_times_too_large_does_not_hold_the_fit_by_a_hundredth_
     deviations = np.sqrt(np.diag(np.linalg.inv(weighted_precision(clean, np.ones(540), right))))
     assert np.abs((found.theta - right) / deviations).max() < 0.5
     assert found.weights[:60].max() < 1e-3
+
+
+def test_a_code_among_the_responses_need_not_be_far_out():
+    X, y = linear_rows()
+    y = 400.0 * y + 2000.0
+    y[:60] = -999.0
+    found = robula.trust(unknown_scale(X, y), 0.2)
+    assert found.weights[:60].max() < 0.01
+    assert found.weights[60:].mean() > 0.98
+    estimator = RobustBayesianRegressor(contamination=0.2, draws=50, burn_in=10, chains=2).fit(X, y)
+    assert estimator.row_weights_[:60].max() < 0.01
+    # Negative control: the same rows at a value that is no code are ordinary.
+    y[:60] = -987.0
+    assert robula.trust(unknown_scale(X, y), 0.2).weights[:60].mean() > 0.5

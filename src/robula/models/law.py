@@ -85,6 +85,20 @@ class ModelWithLaw(Model):
         """Values that stand for "missing" in each column of the cells, or of the covariates where there are none."""
         return codes_of_columns(self.covariates if self.cells is None else self.cells)
 
+    @cached_property
+    def response_codes(self) -> tuple[float, ...]:
+        """Values that stand for "missing" among the responses."""
+        return self.codes_among(self.response)
+
+    def codes_among(self, responses: FloatArray | None) -> tuple[float, ...]:
+        """Values that stand for "missing" among responses (n,) in the units they were recorded in.
+
+        None among counts and labels: 99 visits are 99 visits.
+        """
+        if responses is None or self.response_kind != "number" or self.noise == "implied":
+            return ()
+        return codes_of_columns(np.asarray(responses)[:, None])[0]
+
     @abstractmethod
     def simulate(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw a response for every row, shape (n,), or (n, k) where a row is a vector of k numbers."""

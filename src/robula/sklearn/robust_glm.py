@@ -240,6 +240,7 @@ class RobustBayesianGLM(BaseEstimator):
         made = self._model(coordinates.columns(X), coordinates.responses(y), prior, coordinates, **options)
         # -999 is a code in the user's units.
         made.codes = coordinates.codes(codes_of_columns(X))
+        made.response_codes = tuple(coordinates.responses(np.array(made.codes_among(y))).tolist())
         return made
 
     def _model(

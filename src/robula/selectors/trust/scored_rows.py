@@ -79,8 +79,10 @@ class ScoredRows:
         self._leverage: FloatArray | None = None
         self._response_density = self._density_of_responses()
         self._at_lower, self._at_upper = self._limits()
-        # A row at a limit is known to be at or beyond it, and that is no error.
+        # A row at a limit is known to be at or beyond it, and that is no error; a code for "missing" is one.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
+        if model.response is not None and model.response_codes:
+            self.bad_odds = self.bad_odds + constants.MOST_FOR_APART * np.isin(model.response, model.response_codes)
 
     def take(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
@@ -109,7 +111,8 @@ class ScoredRows:
         y = self.model.response
         if y is None or len(np.unique(y)) < 10 or np.less(*self.model.scores(self.model.initial)).all():
             return nowhere, nowhere
-        upper, lower, usual = _limit(y), _limit(-y), self.space.apart <= 0.0
+        usual = (self.space.apart <= 0.0) & ~np.isin(y, self.model.response_codes)
+        upper, lower = _limit(y), _limit(-y)
         return (
             nowhere if lower is None else (y == -lower) & usual,
             nowhere if upper is None else (y == upper) & usual,
