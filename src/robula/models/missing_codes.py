@@ -11,11 +11,13 @@ FEW_VALUES = 20
 # Gaps, in ranges of the middle nine tenths, behind which a repeated value is a code: if it looks like one; if it is the
 # only one below 0; else.
 _CODE_GAPS = (0.25, 1.0, 2.0)
+# Of a column of few values, where a step is a large part of the range.
+_GAP_OF_FEW_VALUES = 3.0
 _FEWEST_CODES, _CODES_A_COLUMN, _TIMES_AS_OFTEN = 3, 4, 5.0
-_LOOKS_LIKE_A_CODE = (-1.0, -77.0, -88.0, -100.0, -200.0, -500.0, -777.0, -888.0)
+_LOOKS_LIKE_A_CODE = (-77.0, -88.0, -100.0, -200.0, -500.0, -777.0, -888.0)
 
 
-def missing_codes(different: FloatArray, counts: IntArray) -> tuple[float, ...]:
+def missing_codes(different: FloatArray, counts: IntArray, *, sure: bool = False) -> tuple[float, ...]:
     """Return the codes of a column.
 
     Parameters
@@ -24,10 +26,12 @@ def missing_codes(different: FloatArray, counts: IntArray) -> tuple[float, ...]:
         The column's different values, in order.
     counts : ndarray of int, shape (u,)
         How often each is there.
+    sure : bool
+        Leave out nines inside the column's range: a report may point to them, but many things cost 999.
     """
     found: list[float] = []
     first, last = 0, len(different)
-    gaps = _CODE_GAPS if len(different) > FEW_VALUES else (1.0, np.inf, np.inf)
+    gaps = _CODE_GAPS if len(different) > FEW_VALUES else (_GAP_OF_FEW_VALUES, np.inf, np.inf)
     total = counts.sum()
     while last - first > 2 and len(found) < _CODES_A_COLUMN:
         for end, neighbour, rest in (
@@ -56,7 +60,7 @@ def missing_codes(different: FloatArray, counts: IntArray) -> tuple[float, ...]:
         # Also inside the column's range, where hardly another value is there as often.
         often = max(_FEWEST_CODES, _TIMES_AS_OFTEN * float(np.quantile(counts, 0.9)))
         for value, count in zip(different[first:last].tolist(), counts[first:last].tolist(), strict=True):
-            if count >= often and abs(value) >= 99 and _looks_like_a_code(value):
+            if count >= often and (value <= -99 if sure else abs(value) >= 99) and _looks_like_a_code(value):
                 found.append(value)
     return tuple(found)
 
@@ -70,9 +74,9 @@ def _looks_like_a_code(value: float) -> bool:
 
 
 def codes_of_columns(table: FloatArray) -> tuple[tuple[float, ...], ...]:
-    """Return the codes of each column of a table (n, p)."""
+    """Return the codes of each column of a table (n, p) that are so for sure."""
     found = []
     for column in table.T:
         different, counts = np.unique(column, return_counts=True)
-        found.append(missing_codes(different, counts) if len(different) > 2 else ())
+        found.append(missing_codes(different, counts, sure=True) if len(different) > 2 else ())
     return tuple(found)
