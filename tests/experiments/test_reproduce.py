@@ -196,6 +196,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_killed_twice_and_resumed_the_table_is_the_same(tiny, tmp_path):
     """SIGKILL whenever a few more jobs are done; no worker stays behind, nothing is half-written."""
     root = Path(__file__).parents[2]

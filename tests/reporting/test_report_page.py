@@ -215,6 +215,7 @@ def test_a_conclusion_that_hangs_on_few_rows_and_odd_kept_rows_come_first(tmp_pa
     assert "They matter: without them" in first
 
 
+@pytest.mark.slow
 def test_many_rows_and_columns_stay_small(tmp_path):
     rng = np.random.default_rng(0)
     rows, columns = 20_000, 200

@@ -339,6 +339,7 @@ def test_pipeline_with_categories_and_cross_validation_in_workers():
     assert (scores > 0.0).all()
 
 
+@pytest.mark.slow
 def test_grid_search_over_contamination_on_a_real_data_set():
     """Pima diabetes with 5 % of the rows damaged: the grid runs in a pipeline and refits."""
     try:

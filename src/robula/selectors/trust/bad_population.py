@@ -138,6 +138,10 @@ class BadPopulation:
         """Log odds (n,) of belonging to the population rather than to the clean rows, before the score is seen."""
         return np.clip(self._columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
 
+    def odds_of(self, rows: ScoredRows) -> FloatArray:
+        """Log odds (n,) of rows to be of it by what is known besides their scores."""
+        return odds_by_cells(rows, self.placed)
+
     def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
         """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
         slopes = constants.GATE_SLOPES[: len(self.gate) - 1]
@@ -172,6 +176,11 @@ class BadPopulation:
         density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
         columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
         return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density
+
+
+def odds_by_cells(rows: ScoredRows, placed: bool) -> FloatArray:
+    """Log odds (n,) of rows to be bad by their cells and limits; a cell that stands apart makes no shifted row."""
+    return rows.bad_odds if placed else np.minimum(rows.bad_odds, 0.0)
 
 
 def _design(rows: ScoredRows, placed: bool) -> FloatArray:

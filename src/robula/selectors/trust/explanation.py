@@ -166,7 +166,7 @@ class Explanation:
         log_odds, density = population.among(self.rows, self.scores)
         law = self.law.log_density(self.scores.lower, self.scores.upper, self.scores.interval)
         left = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
-        members = left * expit(log_odds + density + self.rows.bad_odds - law)
+        members = left * expit(log_odds + density + population.odds_of(self.rows) - law)
         self.members = np.column_stack([self.members, members])
         self.weights = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
         self.populations.append(population.moved_to(self.rows, self.scores, members))
@@ -222,7 +222,10 @@ class Explanation:
         prior = log_odds - total[:, None]
         densities = [gross_log_density(scores, self.gross_scale)]
         densities += [population.log_density for population in self.populations]
-        joint = prior + np.column_stack(densities) + self.rows.bad_odds[:, None]
+        joint = prior + np.column_stack(densities)
+        joint[:, 0] += self.rows.bad_odds
+        for index, population in enumerate(self.populations):
+            joint[:, index + 1] += population.odds_of(self.rows)
         self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
         joint -= self.handicaps
         bad, clean = _log_sum(joint), law - total

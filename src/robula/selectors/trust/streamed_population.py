@@ -53,7 +53,7 @@ class PopulationRule:
     def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
         self._coefficients, self._gate = population._coefficients, population.gate
         self._sd, share = math.sqrt(population._variance), population.histogram_share
-        self._placed = population.placed
+        self.placed = population.placed
         if not population.placed:
             return
         self._log_shares = math.log1p(-share), math.log(share)
@@ -67,7 +67,7 @@ class PopulationRule:
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (b,)."""
-        if not self._placed:
+        if not self.placed:
             shift, anywhere = np.full(rows.count, self._coefficients[0]), np.full(rows.count, self._gate[0])
             return anywhere, _normal(scores, shift, np.full(rows.count, self._sd))
         predicted = self._predicted(rows)

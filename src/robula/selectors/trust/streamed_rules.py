@@ -19,7 +19,7 @@ from scipy.special import logit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import gross_log_density
+from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
 from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
@@ -267,11 +267,12 @@ class NumberRule(Rule):
         share, scale = self._gross
         ones = np.ones(model.n_rows)
         prior = (math.log(share) - math.log1p(-share)) * ones
-        joint = prior + gross_log_density(fixed, scale) - self._handicaps[0]
+        joint = prior + gross_log_density(fixed, scale) + rows.bad_odds - self._handicaps[0]
         for population, handicap in zip(self._populations, self._handicaps[1:], strict=True):
             odds, density = population.among(rows, fixed)
-            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density - handicap)
-        bad = joint - prior + rows.bad_odds
+            density = density + odds_by_cells(rows, population.placed) - handicap
+            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density)
+        bad = joint - prior
         ratio = bad - self._of_clean_rows(rows, theta, scores)
         return self._judged(
             prior + self.gate[0],
