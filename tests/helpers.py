@@ -103,3 +103,8 @@ def assert_variance(values: np.ndarray, expected: float, sigmas: float = 5.0) ->
     """
     error = values.var() / expected - 1.0
     assert abs(error) < sigmas * np.sqrt(2.0 / values.size), f"variance off by {error:+.3%}"
+
+
+def unknown_scale(X, y):
+    """A linear regression whose noise scale is sampled with the coefficients."""
+    return robula.LinearModel(X, y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0), intercept=True)

@@ -10,17 +10,12 @@ from scipy.stats import ortho_group
 
 import robula
 from robula.exceptions import BreakdownWarning, MisfitWarning
-from robula.models import GammaModel
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureMap, feature_space
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
 from robula.simulate import contaminated_regression, mean_estimation
-from robula.sklearn import RobustBayesianRegressor
-
-
-def unknown_scale(X, y):
-    return robula.LinearModel(X, y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0), intercept=True)
+from tests.helpers import unknown_scale
 
 
 @pytest.mark.parametrize("seed", [11, 12, 13])
@@ -320,100 +315,3 @@ def test_a_row_that_is_bad_for_sure_counts_nothing():
     posterior = robula.sample(model, contamination=0.2, draws=200, seed=1)
     assert posterior.row_weights[X[:, 0] > 100.0].max() == 0.0
     np.testing.assert_allclose(posterior.mean, [1.0, 0.5, 0.4], atol=0.15)
-
-
-def gamma_rows(rows, far):
-    """Rows of a Gamma regression, the first of them far out together with the responses of ordinary ones."""
-    rng = np.random.default_rng([rows, 3])
-    X = rng.standard_normal((rows, 3))
-    y = np.exp(1.0 + X @ [0.5, -0.3, 0.2]) * rng.gamma(3.0, 1.0 / 3.0, rows)
-    X[:far] = 0.2 * X[:far] + [5.0, -5.0, 5.0]
-    return GammaModel(X, y, prior=robula.NormalPrior(0.0, 4.0), intercept=True)
-
-
-@pytest.mark.parametrize("rows", [500, 2500])  # all rows are searched, or a sample of them
-def test_a_group_that_data_cannot_tell_from_a_bend_is_kept_and_named(rows):
-    found = robula.trust(gamma_rows(rows, rows // 5), 0.25)
-    assert found.share < 0.05
-    assert set(found.contested) == set(range(rows // 5))
-    (words,) = [said for said in found.law if "follows another line" in said]
-    assert "rows (20%)" in words
-    moved = float(words.split("moves by ")[1].split()[0])
-    without = weighted_mode(model := gamma_rows(rows, rows // 5), np.arange(rows) >= rows // 5, found.theta)
-    width = np.sqrt(np.diag(np.linalg.inv(weighted_precision(model, np.ones(rows), found.theta))))
-    assert moved == pytest.approx(np.abs((without - found.theta) / width).max(), rel=0.15)
-
-
-def test_a_run_that_kept_such_a_group_is_usable_with_care():
-    posterior = robula.sample(gamma_rows(500, 100), contamination=0.25, draws=300, seed=1, progress=False)
-    assert set(posterior.settings["rows_found"]["contested"]) == set(range(100))
-    found = robula.diagnose(posterior)
-    assert found.verdict == "usable with care"
-    assert "follows another line" in found.text
-
-
-def test_no_group_is_named_among_clean_rows():
-    found = robula.trust(gamma_rows(500, 0), 0.25)
-    assert not len(found.contested)
-    assert not any("follows another line" in said for said in found.law)
-
-
-def linear_rows(seed=4, rows=600):
-    rng = np.random.default_rng(seed)
-    X = rng.gamma(4.0, 50.0, (rows, 4))
-    return X, X @ [0.02, -0.01, 0.0, 0.01] + rng.standard_normal(rows)
-
-
-def test_a_code_in_a_column_is_against_its_row_whatever_the_unit():
-    """-200 among 50 to 500 is not far out, and nothing hangs on the column; that 100 rows share it tells."""
-    X, y = linear_rows()
-    right = robula.trust(unknown_scale(X[100:], y[100:]), 0.0001).theta
-    X[:100, 2] = -200.0
-    for model in (unknown_scale(X, y), RobustBayesianRegressor()):
-        if isinstance(model, RobustBayesianRegressor):
-            weights = model.set_params(contamination=0.25, draws=50, burn_in=10, chains=2).fit(X, y).row_weights_
-        else:
-            found = robula.trust(model, 0.25)
-            weights = found.weights
-            width = 0.05 * np.abs(right[1:5]).max()
-            np.testing.assert_allclose(found.theta[1:5], right[1:5], atol=width)
-        assert weights[:100].max() < 0.01
-        assert weights[100:].mean() > 0.99
-
-
-def test_codes_go_beyond_the_limit_with_a_warning():
-    X, y = linear_rows()
-    X[:120, 1] = -999.0
-    with pytest.warns(BreakdownWarning, match="unmistakably bad"):
-        found = robula.trust(unknown_scale(X, y), 0.1)
-    assert found.weights[:120].max() < 0.01
-    assert found.weights[120:].mean() > 0.99
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_cell_a_thousand_times_too_large_does_not_hold_the_fit_by_a_hundredth_of_its_weight(seed):
-    """With a slope of 0 such rows are only a little off, and a hundredth of them is enough to hold it there."""
-    rng = np.random.default_rng([seed, 400])
-    Z = rng.standard_normal((400, 4))
-    first = 0.9 * Z[:, 1] + np.sqrt(1.0 - 0.9**2) * Z[:, 0]
-    X, y = np.column_stack([10.0 + 0.6 * first, Z[:, 1:]]), 0.5 * first + Z[:, 1] + rng.standard_normal(400)
-    clean = unknown_scale(X[40:], y[40:])
-    right = weighted_mode(clean, np.ones(360), clean.initial)
-    X[:40, 0] *= 1000.0
-    found = robula.trust(unknown_scale(X, y), 0.2)
-    assert found.theta[1] == pytest.approx(right[1], rel=0.1)
-    assert found.weights[:40].max() < 1e-3
-
-
-def test_a_code_among_the_responses_need_not_be_far_out():
-    X, y = linear_rows()
-    y = 400.0 * y + 2000.0
-    y[:60] = -999.0
-    found = robula.trust(unknown_scale(X, y), 0.2)
-    assert found.weights[:60].max() < 0.01
-    assert found.weights[60:].mean() > 0.98
-    estimator = RobustBayesianRegressor(contamination=0.2, draws=50, burn_in=10, chains=2).fit(X, y)
-    assert estimator.row_weights_[:60].max() < 0.01
-    # Negative control: the same rows at a value that is no code are ordinary.
-    y[:60] = -987.0
-    assert robula.trust(unknown_scale(X, y), 0.2).weights[:60].mean() > 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -77,12 +78,11 @@ class ScoredRows:
         self.maturity = min(1.0, (count or self.count) / rows)
         self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
         self._leverage: FloatArray | None = None
-        self._response_density = self._density_of_responses()
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error; a code for "missing" is one.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
-        if model.response is not None and model.response_codes:
-            self.bad_odds = self.bad_odds + constants.MOST_FOR_APART * np.isin(model.response, model.response_codes)
+        if codes := self.response_codes:
+            self.bad_odds = self.bad_odds + constants.MOST_FOR_APART * np.isin(np.asarray(model.response), codes)
 
     def take(self, rows: np.ndarray) -> ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
@@ -95,7 +95,14 @@ class ScoredRows:
         part.coarsening = min(1.0, self.coarsening * self.count / len(rows))
         return part
 
-    def _density_of_responses(self) -> FloatArray:
+    @property
+    def response_codes(self) -> tuple[float, ...]:
+        """Values that stand for "missing" among the responses."""
+        return self.model.response_codes
+
+    @cached_property
+    def _response_density(self) -> FloatArray:
+        """Log density (n,) of the responses of rows with a cell that stands apart, whatever their features."""
         y, apart = self.model.response, self.space.apart > 0.0
         if y is None or not apart.any():
             return np.full(self.count, -np.inf)
@@ -111,7 +118,7 @@ class ScoredRows:
         y = self.model.response
         if y is None or len(np.unique(y)) < 10 or np.less(*self.model.scores(self.model.initial)).all():
             return nowhere, nowhere
-        usual = (self.space.apart <= 0.0) & ~np.isin(y, self.model.response_codes)
+        usual = (self.space.apart <= 0.0) & ~np.isin(y, self.response_codes)
         upper, lower = _limit(y), _limit(-y)
         return (
             nowhere if lower is None else (y == -lower) & usual,

@@ -21,10 +21,18 @@ MOST_LOG_ODDS = 15.0
 
 
 class BlockRows(ScoredRows):
-    """Rows of a block: the ends of the response's range are those of the fit."""
+    """Rows of a block: the ends of the response's range, and its codes for "missing", are those of the fit."""
 
-    def __init__(self, model: ModelWithLaw, space: FeatureSpace | None, ends: tuple[float | None, ...]) -> None:
-        self._ends = ends
+    response_codes: tuple[float, ...] = ()
+
+    def __init__(
+        self,
+        model: ModelWithLaw,
+        space: FeatureSpace | None,
+        ends: tuple[float | None, ...],
+        codes: tuple[float, ...],
+    ) -> None:
+        self._ends, self.response_codes = ends, codes
         super().__init__(model, space)
 
     def scores_at(self, theta: FloatArray) -> Scores:

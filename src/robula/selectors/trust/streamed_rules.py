@@ -245,7 +245,7 @@ class NumberRule(Rule):
     def __init__(self, fit: Explanation, sample: ModelWithLaw, places: _Places) -> None:
         self.coordinates = places.coordinates
         self._theta, self._gross = fit.theta, (fit.gross_share, fit.gross_scale)
-        response = sample.response
+        response, self._codes = sample.response, fit.rows.response_codes
         self._ends = tuple(
             None if response is None or not at.any() else float(response[at][0])
             for at in (fit.rows._at_lower, fit.rows._at_upper)
@@ -262,7 +262,7 @@ class NumberRule(Rule):
 
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each row to be gross or in a bad population; all rows decide how many are."""
-        rows = BlockRows(model, space, self._ends)
+        rows = BlockRows(model, space, self._ends, self._codes)
         scores, fixed = rows.scores_at(theta), rows.scores_at(self._theta)
         share, scale = self._gross
         ones = np.ones(model.n_rows)
