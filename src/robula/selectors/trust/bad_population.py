@@ -138,10 +138,6 @@ class BadPopulation:
         """Log odds (n,) of belonging to the population rather than to the clean rows, before the score is seen."""
         return np.clip(self._columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
 
-    def odds_of(self, rows: ScoredRows) -> FloatArray:
-        """Log odds (n,) of rows to be of it by what is known besides their scores."""
-        return odds_by_cells(rows, self.placed)
-
     def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
         """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
         slopes = constants.GATE_SLOPES[: len(self.gate) - 1]

@@ -12,7 +12,7 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation, far_log_density, gross_log_density
+from robula.selectors.trust.bad_population import BadPopulation, far_log_density, gross_log_density, odds_by_cells
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
@@ -166,7 +166,7 @@ class Explanation:
         log_odds, density = population.among(self.rows, self.scores)
         law = self.law.log_density(self.scores.lower, self.scores.upper, self.scores.interval)
         left = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
-        members = left * expit(log_odds + density + population.odds_of(self.rows) - law)
+        members = left * expit(log_odds + density + odds_by_cells(self.rows, population.placed) - law)
         self.members = np.column_stack([self.members, members])
         self.weights = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
         self.populations.append(population.moved_to(self.rows, self.scores, members))
@@ -225,7 +225,7 @@ class Explanation:
         joint = prior + np.column_stack(densities)
         joint[:, 0] += self.rows.bad_odds
         for index, population in enumerate(self.populations):
-            joint[:, index + 1] += population.odds_of(self.rows)
+            joint[:, index + 1] += odds_by_cells(self.rows, population.placed)
         self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
         joint -= self.handicaps
         bad, clean = _log_sum(joint), law - total
