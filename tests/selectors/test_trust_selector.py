@@ -11,8 +11,8 @@ from scipy.stats import ortho_group
 import robula
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.posterior_mode import weighted_mode
-from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureMap, feature_space
+from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
 from robula.simulate import contaminated_regression, mean_estimation
 from tests.helpers import unknown_scale

@@ -14,6 +14,7 @@ from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, far_log_density, gross_log_density, odds_by_cells
 from robula.selectors.trust.law_covariates import LawCovariates
+from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
@@ -28,6 +29,8 @@ _LOOK_AGAIN = (2, 8)
 _LEVERAGE_EVERY = 5
 # Nats within which a fit counts as settled.
 _SETTLED = 0.02
+# Noise, in units of the middle half of the responses, that is none: they are not recorded to so many digits.
+_NO_NOISE = 1e-6
 # Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram;
 # of shifted rows their share and shift.
 _PARAMETERS_OF_A_POPULATION = 7.0
@@ -199,7 +202,9 @@ class Explanation:
         Bad rows are as many as they are, but a law that is off can use any number of rows. A declared noise scale is
         taken at its word: what disagrees with it is bad.
         """
-        if self.rows.declared or self.wanted < self.budget:
+        if self.exact:
+            self.wanted = 1.0
+        if self.rows.declared or self.wanted < self.budget or self.exact:
             return
         free = copy(self)
         free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
@@ -227,13 +232,15 @@ class Explanation:
         for index, population in enumerate(self.populations):
             joint[:, index + 1] += odds_by_cells(self.rows, population.placed)
         self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
-        joint -= self.handicaps
+        prices = self.handicaps + self._price_of_the_unseen()[:, None]
+        joint -= prices
         bad, clean = _log_sum(joint), law - total
         self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
         self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
         self.weights = 1.0 - doubt
         self._gross_members = doubt * np.exp(joint[:, 0] - bad)
         self.members = doubt[:, None] * np.exp(joint[:, 1:] - bad[:, None])
+        self._paid = float((np.column_stack([self._gross_members, self.members]) * prices).sum())
         expected: FloatArray = np.exp(prior[:, 1:])
         return expected
 
@@ -255,6 +262,11 @@ class Explanation:
         self.theta = self.rows.mode(self.weights, self.theta, 1)
 
     @property
+    def called(self) -> float:
+        """Share of rows that are called bad."""
+        return 1.0 - float(self.weights.mean())
+
+    @property
     def handicaps(self) -> FloatArray:
         """Nats that each row pays for being called gross, or of one of the populations, shape (1 + k,).
 
@@ -267,8 +279,22 @@ class Explanation:
     @property
     def paid(self) -> float:
         """Nats of the evidence that rows have paid for being called bad."""
-        called = np.array([self._gross_members.sum(), *self.members.sum(axis=0)])
-        return self.rows.coarsening * float(called @ self.handicaps)
+        return self.rows.coarsening * self._paid
+
+    @property
+    def exact(self) -> bool:
+        """Whether clean rows have no noise: y was computed from the columns there, and others are not bad for that."""
+        y = self.rows.model.response
+        if y is None or self.rows.model.noise != "estimated":
+            return False
+        middle_half = float(np.subtract(*np.quantile(y, [0.75, 0.25])))
+        return math.exp(-self.scores.base / self.rows.count) < _NO_NOISE * middle_half
+
+    def _price_of_the_unseen(self) -> FloatArray:
+        """Nats (n,) that rows pay besides if the law does not find them odd; none where calling rows bad is free."""
+        if self.rows.declared or self.keeping == 0.0:
+            return np.zeros(self.rows.count)
+        return self.rows.maturity * price_of_the_unseen(self.law, self.scores.point, self.rows.bad_odds)
 
     @property
     def log_prior(self) -> float:
@@ -301,35 +327,14 @@ class Explanation:
         return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, any_place)
 
 
-def within_budget(log_odds: FloatArray, budget: float, decisive: FloatArray) -> tuple[float, FloatArray]:
-    """Take the same log odds off every row until the probabilities of being bad are within the budget.
+def price_of_the_unseen(law: RowLaw, z: FloatArray, bad_odds: FloatArray) -> FloatArray:
+    """Nats (n,) that rows with scores z pay besides: the law's log density over that at three deviations, if positive.
 
-    Rows that are unmistakable (e^10 times likelier bad) are not counted beyond the budget: they go in any case.
-
-    Returns
-    -------
-    wanted : float
-        Share of the rows that would be called bad without a budget, unmistakable ones beyond it left out.
-    doubt : ndarray, shape (n,)
-        Probability of each row to be bad, within the budget.
+    A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks. Rows
+    with a cell that stands apart are seen by that.
     """
-    n = len(log_odds)
-    doubt: FloatArray = expit(log_odds)
-    sure = decisive > constants.GROSS_ODDS
-    room = max(budget * n - float(doubt[sure].sum()), 0.0)
-    unsure = log_odds[~sure]
-    uncounted = max(float(doubt[sure].sum()) - budget * n, 0.0)
-    wanted = (float(doubt.sum()) - uncounted) / n
-    if float(doubt[~sure].sum()) <= room:
-        return wanted, doubt
-    low, high = 0.0, 1.0
-    while float(expit(unsure - high).sum()) > room and high < 1e3:
-        low, high = high, 2.0 * high
-    for _ in range(20):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(expit(unsure - middle).sum()) > room else (low, middle)
-    doubt[~sure] = expit(unsure - high)
-    return wanted, doubt
+    inside = constants.SEEN**2 - law.normal_scores(z) ** 2
+    return np.where(bad_odds > 0.0, 0.0, 0.5 * np.maximum(inside, 0.0))
 
 
 def _log_sum(columns: FloatArray) -> FloatArray:

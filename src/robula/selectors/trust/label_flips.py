@@ -17,8 +17,8 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_mode, weighted_precision
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space, standardised
+from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01

@@ -70,6 +70,11 @@ class RowLaw:
         """Log density (n,) and its derivatives (n, p) in the parameters."""
         return self._evaluate(self.parameters, lower, upper, interval, True)
 
+    def normal_scores(self, z: FloatArray) -> FloatArray:
+        """Scores (n,) that are N(0, 1) where z has this law."""
+        scores: FloatArray = np.sinh(self._transform(self.parameters, z, False)[1])
+        return scores
+
     def log_prior(self, parameters: FloatArray | None = None) -> float:
         """Log prior density, without its constant; 0 for the declared law."""
         p = self.parameters if parameters is None else parameters

@@ -78,6 +78,7 @@ class ScoredRows:
         self.maturity = min(1.0, (count or self.count) / rows)
         self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
         self._leverage: FloatArray | None = None
+        self._discrete = bool(np.less(*model.scores(model.initial)).all())
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error; a code for "missing" is one.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
@@ -116,7 +117,7 @@ class ScoredRows:
         """
         nowhere = np.zeros(self.count, dtype=np.bool_)
         y = self.model.response
-        if y is None or len(np.unique(y)) < 10 or np.less(*self.model.scores(self.model.initial)).all():
+        if y is None or len(np.unique(y)) < 10 or self._discrete:
             return nowhere, nowhere
         usual = (self.space.apart <= 0.0) & ~np.isin(y, self.response_codes)
         upper, lower = _limit(y), _limit(-y)
@@ -135,7 +136,8 @@ class ScoredRows:
         interval = lower < upper
         # Log of by how much a row's density is that of its score.
         unit = np.zeros(self.count)
-        if not interval.all():
+        # Far out the ends of a count's interval are the same to rounding; it is a mass all the same.
+        if not (interval.all() or self._discrete):
             unit = np.where(interval, 0.0, self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)
         counted = self.model.counted(weights)
         left = np.maximum(1.0 - counted * leverage, _LEAST_LEFT)

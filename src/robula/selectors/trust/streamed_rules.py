@@ -20,9 +20,10 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
-from robula.selectors.trust.explanation import NO_SHARE, Explanation
+from robula.selectors.trust.explanation import NO_SHARE, Explanation, price_of_the_unseen
 from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
+from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.streamed_population import MOST_LOG_ODDS, BlockRows, PopulationRule
 from robula.selectors.trust.streamed_space import BlockMap, GateScales
@@ -272,7 +273,7 @@ class NumberRule(Rule):
             odds, density = population.among(rows, fixed)
             density = density + odds_by_cells(rows, population.placed) - handicap
             prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density)
-        bad = joint - prior
+        bad = joint - prior - self._price_of_the_unseen(rows, fixed)
         ratio = bad - self._of_clean_rows(rows, theta, scores)
         return self._judged(
             prior + self.gate[0],
@@ -283,6 +284,13 @@ class NumberRule(Rule):
         )
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
+        return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)
+
+    def _price_of_the_unseen(self, rows: ScoredRows, scores: Scores) -> FloatArray:
+        if rows.declared:
+            return np.zeros(rows.count)
+        return price_of_the_unseen(self._law_at(rows, self._theta), scores.point, rows.bad_odds)
+
+    def _law_at(self, rows: ScoredRows, theta: FloatArray) -> RowLaw:
         assert self._covariates is not None
-        law = self._law.among(*self._covariates(rows, theta))
-        return law.log_density(scores.lower, scores.upper, scores.interval)
+        return self._law.among(*self._covariates(rows, theta))

@@ -19,6 +19,7 @@ from robula.selectors.trust.beginnings import (
 )
 from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.limit import within_limit
 from robula.selectors.trust.row_doubt import Explained, without_bad_rows
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
@@ -113,10 +114,10 @@ def weigh_explanations(model: ModelWithLaw, budget: float) -> Verdict:
 def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], Contested | None]:
     """Explanations of rows with one response each; searched for on some of the rows where there are many."""
     if rows.count <= constants.SEARCHED_ROWS:
-        found = _explanations(rows, budget)
+        found = _asked_without_limit(_explanations(rows, budget))
         group = _contested(found)
         return found, None if group is None else Contested(group.theta, group.members[:, -1])
-    sampled = _explanations(rows.take(_systematic_sample(rows)), budget)
+    sampled = _asked_without_limit(_explanations(rows.take(_systematic_sample(rows)), budget))
     group = _contested(sampled)
     within_reach = _best_allowed(list(sampled.values())).evidence - _OUT_OF_REACH
     found = {
@@ -125,6 +126,26 @@ def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explana
         if name == _NOTHING or explanation.evidence > within_reach
     }
     return found, None if group is None else Contested(group.theta, _adopted(group, rows).members[:, -1])
+
+
+def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation]:
+    """The same, with what is wanted by those that spend the limit: what a search of its own without one calls bad.
+
+    Bad rows are as many as they are. A law that is off can use any number, and going on from where the limit stopped
+    it does not find them all.
+    """
+    followed = _best_allowed(list(found.values()))
+    rows, budget, called = followed.rows, followed.budget, followed.called
+    spent = (1.0 - constants.LEEWAY) * budget
+    if rows.declared or called < spent or budget >= constants.BUDGET_WHERE_UNKNOWN:
+        return found
+    free = best(list(_explanations(rows, constants.BUDGET_WHERE_UNKNOWN).values()))
+    decisive = free.evidence > followed.evidence + constants.PRICE
+    if decisive and not within_limit(free.called, max(budget, called), rows.count):
+        for explanation in found.values():
+            if explanation.called >= spent:
+                explanation.wanted = max(explanation.wanted, free.called)
+    return found
 
 
 def _systematic_sample(rows: ScoredRows) -> np.ndarray:
@@ -163,7 +184,9 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         return found
     one = _best_allowed(settled)
     found["a bad population"] = one
-    if one.evidence > max(gross.evidence, found[_NOTHING].evidence):
+    # Where noise is estimated a second population finds no more mistakes, but fits what a law lacks.
+    told = rows.model.noise != "estimated"
+    if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**suspects_by_place(rows, budget), **suspects_by_score(rows, one.theta, budget, thorough=True)}
         left = 1.0 - one.members.sum(axis=1)
         more = _best_few([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
@@ -246,11 +269,6 @@ def _best_allowed(explanations: list[Explanation]) -> Explanation:
     return best(allowed or explanations)
 
 
-def within_limit(wanted: float, budget: float, rows: int) -> bool:
-    """Whether a share of rows is within the budget, with some leeway and two rows."""
-    return wanted <= (1.0 + constants.LEEWAY) * budget + 2.0 / rows
-
-
 def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
     kept: list[FloatArray] = []
     for theta in thetas:
@@ -262,7 +280,9 @@ def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
 
 def _carry_over(explanation: Explanation, rows: ScoredRows) -> Explanation:
     """Fit an explanation that was found on some rows to all of them."""
-    return _settled(_adopted(explanation, rows))
+    carried = _settled(_adopted(explanation, rows))
+    carried.wanted = max(carried.wanted, explanation.wanted)
+    return carried
 
 
 def _adopted(explanation: Explanation, rows: ScoredRows) -> Explanation:
@@ -278,6 +298,9 @@ def _averaged(found: Mapping[str, Fitted], contested: Contested | None, rows: in
     evidence = unpriced - [found[name].price for name in names]
     kept = np.array([within_limit(found[name].wanted, budget, rows) for name in names])
     beyond = bool(not kept[int(evidence.argmax())])
+    if beyond and _GROSS in found:
+        # A model that does not fit has populations of its own making.
+        kept &= np.array([name in (_NOTHING, _GROSS) for name in names])
     chances, in_doubt = (
         np.exp(log - logsumexp(log)) for log in (np.where(kept, e, -np.inf) for e in (evidence, unpriced))
     )

@@ -14,8 +14,8 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.explanation import within_budget
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
+from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01

@@ -1,0 +1,90 @@
+"""Rows that fit the law, laws that could spend any limit, and rows without noise: none of them makes bad rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import robula
+from robula.exceptions import MisfitWarning
+from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.explanation import price_of_the_unseen
+from robula.selectors.trust.law_words import share_words
+from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.trust_search import weigh_explanations
+from tests.helpers import unknown_scale
+
+
+def declared_law(n: int) -> RowLaw:
+    return RowLaw(np.zeros((n, 0)), np.zeros((n, 0)), True, 0.03)
+
+
+def test_a_row_pays_as_much_as_the_law_finds_it_likelier_than_a_row_at_its_edge():
+    z = np.array([0.0, 1.0, -2.0, 2.58, 4.0, 0.0])
+    codes = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 10.0])
+    expected = [0.5 * 2.58**2, 0.5 * (2.58**2 - 1.0), 0.5 * (2.58**2 - 4.0), 0.0, 0.0, 0.0]
+    np.testing.assert_allclose(price_of_the_unseen(declared_law(6), z, codes), expected, atol=1e-12)
+
+
+def test_what_is_odd_is_said_by_the_fitted_law():
+    law = declared_law(2)
+    law.parameters[2] = -0.8
+    z = np.array([3.5, -3.5])
+    scores = law.normal_scores(z)
+    # Heavy tails: three and a half widths out is nothing special there; and the scores are normal under the law.
+    assert (np.abs(scores) < constants.SEEN).all()
+    rng = np.random.default_rng(0)
+    tails = np.sinh(np.arcsinh(rng.standard_normal(20_000)) * np.exp(0.8))
+    sample = (tails - tails.mean()) / tails.std()
+    many = declared_law(20_000)
+    many.parameters[2] = -0.8
+    # Five standard errors of a share.
+    assert np.mean(np.abs(many.normal_scores(sample)) > 1.96) == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def curved() -> robula.LinearModel:
+    """A response that grows like an exponential of x, told to be a line: no row is bad."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(300, 2))
+    return unknown_scale(x, np.exp(1.6 * x[:, 0] + 0.3 * rng.standard_normal(300)))
+
+
+def test_a_law_that_could_spend_any_limit_is_a_misfit(curved):
+    with pytest.warns(MisfitWarning, match="more rows disagree"):
+        found = robula.trust(curved, 0.1)
+    assert found.misfit is not None
+    verdict = weigh_explanations(curved, 0.1)
+    assert verdict.beyond_budget
+    assert {name for name, chance in verdict.probabilities.items() if chance > 0.0} <= {
+        "nothing is wrong", "gross rows"
+    }  # fmt: skip
+
+
+def test_rows_that_are_fitted_to_the_last_digit_do_not_make_the_others_bad():
+    # As in survival data: time to progression is follow-up time where there was none.
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(300, 2))
+    y = x[:, 0] + 2.0
+    event = rng.random(300) < 0.4
+    y[event] -= rng.exponential(1.0, event.sum())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisfitWarning)
+        found = robula.trust(unknown_scale(x, y), "estimate")
+    assert found.misfit is not None
+    assert found.weights.mean() > 0.95
+
+
+def test_many_bad_rows_are_said_to_be_rarely_mistakes():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    y = x @ [1.0, -1.0] + rng.standard_normal(600) + 8.0 * (np.arange(600) < 150)
+    found = robula.trust(unknown_scale(x, y), 0.3)
+    assert found.weights[:150].mean() < 0.1
+    assert any("rarely mistakes" in words for words in found.law)
+    verdict = weigh_explanations(unknown_scale(x, y), 0.3)
+    assert share_words(verdict, 0.2) == ()
+    declared = weigh_explanations(robula.LinearModel(x, y, noise_scale=1.0, intercept=True), 0.3)
+    assert share_words(declared, 0.25) == ()
