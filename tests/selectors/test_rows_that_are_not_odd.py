@@ -10,9 +10,8 @@ import pytest
 import robula
 from robula.exceptions import MisfitWarning
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.explanation import price_of_the_unseen
 from robula.selectors.trust.law_words import share_words
-from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.trust_search import weigh_explanations
 from tests.helpers import unknown_scale
 

@@ -16,7 +16,7 @@ from robula.selectors.trust.bad_population import BadPopulation, far_log_density
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
-from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
 
 #: Stands for a share of 0 whose logarithm is needed.
@@ -325,16 +325,6 @@ class Explanation:
         """What the law may follow from place to place, as the rows suggest it now."""
         any_place = self.freedom == FULL_FREEDOM
         return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, any_place)
-
-
-def price_of_the_unseen(law: RowLaw, z: FloatArray, bad_odds: FloatArray) -> FloatArray:
-    """Nats (n,) that rows with scores z pay besides: the law's log density over that at three deviations, if positive.
-
-    A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks. Rows
-    with a cell that stands apart are seen by that.
-    """
-    inside = constants.SEEN**2 - law.normal_scores(z) ** 2
-    return np.where(bad_odds > 0.0, 0.0, 0.5 * np.maximum(inside, 0.0))
 
 
 def _log_sum(columns: FloatArray) -> FloatArray:

@@ -199,6 +199,16 @@ class RowLaw:
         return mass, derivative
 
 
+def price_of_the_unseen(law: RowLaw, z: FloatArray, bad_odds: FloatArray) -> FloatArray:
+    """Nats (n,) that rows with scores z pay besides: the law's log density over that at three deviations, if positive.
+
+    A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks. Rows
+    with a cell that stands apart are seen by that.
+    """
+    inside = constants.SEEN**2 - law.normal_scores(z) ** 2
+    return np.where(bad_odds > 0.0, 0.0, 0.5 * np.maximum(inside, 0.0))
+
+
 def log_normal_mass(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Log of Phi(upper) - Phi(lower) (n,), without cancellation in either tail."""
     flip = lower > 0.0

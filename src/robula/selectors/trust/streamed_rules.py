@@ -20,10 +20,10 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
-from robula.selectors.trust.explanation import NO_SHARE, Explanation, price_of_the_unseen
+from robula.selectors.trust.explanation import NO_SHARE, Explanation
 from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
-from robula.selectors.trust.row_law import RowLaw
+from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.streamed_population import MOST_LOG_ODDS, BlockRows, PopulationRule
 from robula.selectors.trust.streamed_space import BlockMap, GateScales

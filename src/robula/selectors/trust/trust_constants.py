@@ -34,9 +34,9 @@ GATE_SLOPES = (3.0, 1.0, 1.0)
 #: that is off gains less than this from a row that it gives up, a mistake more. Measured: with 1 a fifth of
 #: diamonds_price goes, with 1.5 in one fold of five, with 2 more slipped decimals stay. 0 where the noise is declared.
 KEEPING = 1.75
-#: Deviations of the fitted law within which a row pays besides for being called bad, as much as it is likelier there:
-#: a bad row that does harm is seen. One row in a hundred is further out. Measured on 58 tables that had lost rows for no
-#: reason (docs/method.md): 3 leaves them alone more often and loses shifts of four widths. 0 where noise is declared.
+#: Deviations of the fitted law within which a row pays besides for being called bad, as much as it is likelier there
+#: (one row in a hundred is further out): a bad row that does harm is seen. Measured on 58 tables that had lost rows for
+#: no reason (docs/method.md): 3 leaves more of them alone and loses shifts of four widths. 0 where noise is declared.
 SEEN = 2.58
 #: Log odds against a population of bad rows before the data are seen: 20 to 1.
 PRICE = 3.0
