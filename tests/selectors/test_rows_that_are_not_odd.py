@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import robula
 from robula.exceptions import MisfitWarning
 from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust import trust_search
 from robula.selectors.trust.law_words import share_words
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.trust_search import weigh_explanations
@@ -60,6 +62,28 @@ def test_a_law_that_could_spend_any_limit_is_a_misfit(curved):
     assert {name for name, chance in verdict.probabilities.items() if chance > 0.0} <= {
         "nothing is wrong", "gross rows"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("called", "evidence", "wanted"), [(0.3, 50.0, 0.3), (0.1, 50.0, 0.1), (0.3, 11.0, 0.1)])
+def test_who_spends_the_limit_wants_what_a_search_without_one_takes(monkeypatch, called, evidence, wanted):
+    # It counts only if it takes clearly more, and is decisively better.
+    rows = SimpleNamespace(declared=False, count=300)
+
+    def fitted(called: float, evidence: float) -> SimpleNamespace:
+        return SimpleNamespace(rows=rows, budget=0.1, called=called, evidence=evidence, wanted=called)
+
+    searched = []
+    monkeypatch.setattr(
+        trust_search, "_explanations", lambda _, budget: searched.append(budget) or {"free": fitted(called, evidence)}
+    )
+    found = {"nothing is wrong": fitted(0.0, 0.0), "a bad population": fitted(0.1, 10.0)}
+    trust_search._asked_without_limit(found)
+    assert searched == [constants.BUDGET_WHERE_UNKNOWN]
+    assert found["a bad population"].wanted == wanted
+    assert found["nothing is wrong"].wanted == 0.0
+    # Nothing is asked where the limit is not spent.
+    trust_search._asked_without_limit({"nothing is wrong": fitted(0.0, 0.0), "a bad population": fitted(0.05, 10.0)})
+    assert len(searched) == 1
 
 
 def test_rows_that_are_fitted_to_the_last_digit_do_not_make_the_others_bad():
