@@ -78,7 +78,7 @@ def test_who_spends_the_limit_wants_what_a_search_without_one_takes(monkeypatch,
     )
     found = {"nothing is wrong": fitted(0.0, 0.0), "a bad population": fitted(0.1, 10.0)}
     trust_search._asked_without_limit(found)
-    assert searched == [constants.BUDGET_WHERE_UNKNOWN]
+    assert searched == [constants.DEFAULT_BUDGET]
     assert found["a bad population"].wanted == wanted
     assert found["nothing is wrong"].wanted == 0.0
     # Nothing is asked where the limit is not spent.
@@ -97,6 +97,28 @@ def test_rows_that_are_fitted_to_the_last_digit_do_not_make_the_others_bad():
         warnings.simplefilter("ignore", MisfitWarning)
         found = robula.trust(unknown_scale(x, y), "estimate")
     assert found.misfit is not None
+    assert "fitted to the last digit" in found.misfit
+    assert found.weights.mean() > 0.95
+
+
+@pytest.mark.parametrize("n", [300, 2500])
+def test_rows_without_any_noise_are_all_kept(n):
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", MisfitWarning)
+        found = robula.trust(unknown_scale(x, x @ [1.0, 2.0]), 0.1)
+    np.testing.assert_array_equal(found.weights, 1.0)
+    assert any("fitted to the last digit" in words for words in found.law)
+
+
+def test_a_response_that_is_nearly_always_the_same_makes_no_bad_rows_of_the_others():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(600, 2))
+    y = np.where(np.arange(600) < 200, rng.normal(size=600), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = robula.trust(unknown_scale(x, y), 0.1)
     assert found.weights.mean() > 0.95
 
 

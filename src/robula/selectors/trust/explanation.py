@@ -29,7 +29,7 @@ _LOOK_AGAIN = (2, 8)
 _LEVERAGE_EVERY = 5
 # Nats within which a fit counts as settled.
 _SETTLED = 0.02
-# Noise, in units of the middle half of the responses, that is none: they are not recorded to so many digits.
+# Noise, in units of the spread of the responses, that is none: they are not recorded to so many digits.
 _NO_NOISE = 1e-6
 # Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram;
 # of shifted rows their share and shift.
@@ -204,7 +204,8 @@ class Explanation:
         """
         if self.exact:
             self.wanted = 1.0
-        if self.rows.declared or self.wanted < self.budget or self.exact:
+            return
+        if self.rows.declared or self.wanted < self.budget:
             return
         free = copy(self)
         free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
@@ -232,15 +233,13 @@ class Explanation:
         for index, population in enumerate(self.populations):
             joint[:, index + 1] += odds_by_cells(self.rows, population.placed)
         self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
-        prices = self.handicaps + self._price_of_the_unseen()[:, None]
-        joint -= prices
+        joint -= self._prices()
         bad, clean = _log_sum(joint), law - total
         self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
         self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
         self.weights = 1.0 - doubt
         self._gross_members = doubt * np.exp(joint[:, 0] - bad)
         self.members = doubt[:, None] * np.exp(joint[:, 1:] - bad[:, None])
-        self._paid = float((np.column_stack([self._gross_members, self.members]) * prices).sum())
         expected: FloatArray = np.exp(prior[:, 1:])
         return expected
 
@@ -279,7 +278,8 @@ class Explanation:
     @property
     def paid(self) -> float:
         """Nats of the evidence that rows have paid for being called bad."""
-        return self.rows.coarsening * self._paid
+        called = np.column_stack([self._gross_members, self.members])
+        return self.rows.coarsening * float((called * self._prices()).sum())
 
     @property
     def exact(self) -> bool:
@@ -287,14 +287,19 @@ class Explanation:
         y = self.rows.model.response
         if y is None or self.rows.model.noise != "estimated":
             return False
-        middle_half = float(np.subtract(*np.quantile(y, [0.75, 0.25])))
-        return math.exp(-self.scores.base / self.rows.count) < _NO_NOISE * middle_half
+        # Where half of the responses are the same, their range.
+        spread = float(np.subtract(*np.quantile(y, [0.75, 0.25]))) or float(np.ptp(y))
+        return -self.scores.base / self.rows.count < math.log(_NO_NOISE * spread + 1e-300)
 
-    def _price_of_the_unseen(self) -> FloatArray:
-        """Nats (n,) that rows pay besides if the law does not find them odd; none where calling rows bad is free."""
+    def _prices(self) -> FloatArray:
+        """Nats that rows pay for being called gross or of a population: (1 + k,), or (n, 1 + k) where rows differ.
+
+        Nothing where the noise was declared, and where calling rows bad is free.
+        """
         if self.rows.declared or self.keeping == 0.0:
-            return np.zeros(self.rows.count)
-        return self.rows.maturity * price_of_the_unseen(self.law, self.scores.point, self.rows.bad_odds)
+            return self.handicaps
+        unseen = price_of_the_unseen(self.law, self.scores.point, self.rows.bad_odds)
+        return self.handicaps + self.rows.maturity * unseen[:, None]
 
     @property
     def log_prior(self) -> float:

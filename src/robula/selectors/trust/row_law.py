@@ -200,7 +200,7 @@ class RowLaw:
 
 
 def price_of_the_unseen(law: RowLaw, z: FloatArray, bad_odds: FloatArray) -> FloatArray:
-    """Nats (n,) that rows with scores z pay besides: the law's log density over that at three deviations, if positive.
+    """Nats (n,) that rows with scores z pay besides: how much likelier they are than a row at SEEN deviations, in logs.
 
     A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks. Rows
     with a cell that stands apart are seen by that.

@@ -61,4 +61,4 @@ SEARCHED_ROWS = 2000
 #: What is called bad without a limit: never most of the rows; and the limit where none is declared,
 #: less than what two populations of one size leave undecided.
 MOST_BAD = 0.5
-BUDGET_WHERE_UNKNOWN = 0.4
+DEFAULT_BUDGET = 0.4

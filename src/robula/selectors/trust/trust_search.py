@@ -137,9 +137,9 @@ def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation
     followed = _best_allowed(list(found.values()))
     rows, budget, called = followed.rows, followed.budget, followed.called
     spent = (1.0 - constants.LEEWAY) * budget
-    if rows.declared or called < spent or budget >= constants.BUDGET_WHERE_UNKNOWN:
+    if rows.declared or called < spent or budget >= constants.DEFAULT_BUDGET:
         return found
-    free = best(list(_explanations(rows, constants.BUDGET_WHERE_UNKNOWN).values()))
+    free = best(list(_explanations(rows, constants.DEFAULT_BUDGET).values()))
     decisive = free.evidence > followed.evidence + constants.PRICE
     if decisive and not within_limit(free.called, max(budget, called), rows.count):
         for explanation in found.values():
@@ -296,7 +296,8 @@ def _averaged(found: Mapping[str, Fitted], contested: Contested | None, rows: in
     names = list(found)
     unpriced = np.array([found[name].evidence for name in names])
     evidence = unpriced - [found[name].price for name in names]
-    kept = np.array([within_limit(found[name].wanted, budget, rows) for name in names])
+    # That nothing is wrong needs no limit, also where rows have no noise.
+    kept = np.array([name == _NOTHING or within_limit(found[name].wanted, budget, rows) for name in names])
     beyond = bool(not kept[int(evidence.argmax())])
     if beyond and _GROSS in found:
         # A model that does not fit has populations of its own making.

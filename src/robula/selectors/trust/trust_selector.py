@@ -18,13 +18,10 @@ from robula.models.posterior_mode import weighted_mode, weighted_precision, widt
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.law_words import group_words, law_findings, share_words
+from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
 from robula.selectors.trust.row_doubt import widening
+from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
-
-#: The share of bad rows that is looked for where none is declared.
-DEFAULT_BUDGET = constants.BUDGET_WHERE_UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ def conclude(
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
     removed = float((1.0 - weights).sum())
-    law = (*law, *share_words(verdict, removed / rows))
+    law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
         few = f"only the {removed:.0f} that stand out are called bad"
