@@ -136,14 +136,18 @@ def look_at(job: tuple[str, np.ndarray, np.ndarray, float | str]) -> dict[str, A
 def summary(table: pd.DataFrame) -> str:
     """A line for each half and each contamination that was told, in Markdown."""
     lines = [
-        "| half | told | tables | median removed | over 1 % | over 5 % | log-likelihood below -.15 | coverage below .85 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| half | told | tables | failed | median removed | over 1 % | over 5 % | log-likelihood below -.15 "
+        "| coverage below .85 |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for (which, told), group in table[table["failed"] == ""].groupby(["half", "told"]):
+    for (which, told), everything in table.groupby(["half", "told"]):
+        group = everything[everything["failed"] == ""]
         removed = group["removed"]
         shares = (removed > 0.01, removed > 0.05, group["log_likelihood"] < -0.15, group["coverage"] < 0.85)
         figures = " | ".join(f"{share.mean():.1%}" for share in shares)
-        lines.append(f"| {which} | {told} | {len(group)} | {removed.median():.4f} | {figures} |")
+        lines.append(
+            f"| {which} | {told} | {len(everything)} | {len(everything) - len(group)} | {removed.median():.4f} | {figures} |"
+        )
     return "\n".join(lines)
 
 

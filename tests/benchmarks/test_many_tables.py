@@ -39,6 +39,7 @@ def test_a_clean_table_loses_nothing_and_its_line_says_so():
     row = look_at(("package/item:a", X, y, 0.1))
     assert row["removed"] < 0.02
     assert abs(row["log_likelihood"]) < 0.02
-    line = summary(pd.DataFrame([row])).splitlines()[-1]
-    assert line.startswith(f"| {half('package/item:a')} | 0.1 | 1 |")
+    failed = look_at(("package/other:a", X[:1], y[:1], 0.1)) | {"half": row["half"]}
+    line = summary(pd.DataFrame([row, failed])).splitlines()[-1]
+    assert line.startswith(f"| {half('package/item:a')} | 0.1 | 2 | 1 |")
     assert line.endswith("| 0.0% | 0.0% |")
