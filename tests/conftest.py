@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+
+# Most of what a JAX model takes in a test is its compilation; without optimisation that takes two thirds of the time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -298,7 +298,7 @@ class Explanation:
         """
         if self.rows.declared or self.keeping == 0.0:
             return self.handicaps
-        unseen = price_of_the_unseen(self.law, self.scores.point, self.rows.bad_odds)
+        unseen = price_of_the_unseen(self.law, self.scores.point)
         return self.handicaps + self.rows.maturity * unseen[:, None]
 
     @property

@@ -199,14 +199,14 @@ class RowLaw:
         return mass, derivative
 
 
-def price_of_the_unseen(law: RowLaw, z: FloatArray, bad_odds: FloatArray) -> FloatArray:
+def price_of_the_unseen(law: RowLaw, z: FloatArray) -> FloatArray:
     """Nats (n,) that rows with scores z pay besides: how much likelier they are than a row at SEEN deviations, in logs.
 
-    A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks. Rows
-    with a cell that stands apart are seen by that.
+    A bad row that does harm is seen. What a population gains from rows that fit the law is what the law lacks, and so
+    it is where one of their cells stands apart.
     """
-    inside = constants.SEEN**2 - law.normal_scores(z) ** 2
-    return np.where(bad_odds > 0.0, 0.0, 0.5 * np.maximum(inside, 0.0))
+    price: FloatArray = 0.5 * np.maximum(constants.SEEN**2 - law.normal_scores(z) ** 2, 0.0)
+    return price
 
 
 def log_normal_mass(lower: FloatArray, upper: FloatArray) -> FloatArray:

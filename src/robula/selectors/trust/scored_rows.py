@@ -66,7 +66,7 @@ class ScoredRows:
     coarsening : float
         What a row's evidence counts, min(1, n0 / n).
     maturity : float
-        min(1, n / n0): how far a small deviation of the law could be mistaken for bad rows; few rows cannot show it.
+        min(1, n / n1): how far a small deviation of the law could be mistaken for bad rows; few rows cannot show it.
     """
 
     def __init__(self, model: ModelWithLaw, space: FeatureSpace | None = None, count: int | None = None) -> None:
@@ -75,7 +75,8 @@ class ScoredRows:
         self.declared = model.noise == "declared"
         rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
-        self.maturity = min(1.0, (count or self.count) / rows)
+        few = rows if self.declared else constants.FEW_ROWS
+        self.maturity = min(1.0, (count or self.count) / few)
         self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
         self._leverage: FloatArray | None = None
         self._discrete = bool(np.less(*model.scores(model.initial)).all())

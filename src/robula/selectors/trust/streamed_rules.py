@@ -289,7 +289,7 @@ class NumberRule(Rule):
     def _price_of_the_unseen(self, rows: ScoredRows, scores: Scores) -> FloatArray:
         if rows.declared:
             return np.zeros(rows.count)
-        return price_of_the_unseen(self._law_at(rows, self._theta), scores.point, rows.bad_odds)
+        return price_of_the_unseen(self._law_at(rows, self._theta), scores.point)
 
     def _law_at(self, rows: ScoredRows, theta: FloatArray) -> RowLaw:
         assert self._covariates is not None

@@ -25,7 +25,7 @@ from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
 # Steps of a first look, of a second one for the best few, and until settled.
-_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 40
+_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 60
 _SECOND_LOOKS, _SETTLED = 6, 2
 _WITHOUT_LIMIT = 12
 # Nats behind the best that all rows do not make up for where a sample of them saw it: evidence counts at most 500 rows

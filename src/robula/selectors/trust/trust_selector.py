@@ -159,7 +159,7 @@ def conclude(
         kept = few if removed > 0.5 else "none of them is called bad"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than contamination={contamination:g} allows, so {kept} and the others "
+            f"more rows disagree with the model than the limit of {contamination:.0%} allows, so {kept} and the others "
             f"are kept: the model does not fit these data.{off} Look at the residuals, change the model, or declare a "
             "larger contamination."
         )
