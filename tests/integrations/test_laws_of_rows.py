@@ -210,10 +210,14 @@ def check_weighted_pymc(model, weights):
 
 
 def check_weighted_jax(model, weights):
+    """In the precision of whoever calls it: JAX's own is single."""
+    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
     beta = np.array([0.4, -0.2])
-    difference = float(robula.weighted(model, weights)(beta)) - float(robula.weighted(model, weights)(0 * beta))
+    density = robula.weighted(model, weights)
     expected = weights @ (model.log_likelihood(beta) - model.log_likelihood(0 * beta)) - 0.5 * (beta @ beta) / 4.0
-    assert difference == pytest.approx(expected, rel=1e-3)
+    for double, rel in ((False, 1e-3), (True, 1e-9)):
+        with enable(double):
+            assert float(density(beta)) - float(density(0 * beta)) == pytest.approx(expected, rel=rel)
 
 
 def test_a_second_data_set_of_the_same_shape_does_not_compile():

@@ -264,15 +264,17 @@ class JaxModel(Model):
 
     def log_density(self, weights: FloatArray) -> Callable[[Any], Any]:
         """The log posterior of weighted rows (n,) as a function of the parameters' tree that JAX can trace."""
-        import_extra("jax", "jax", "from_jax")
+        jax = import_extra("jax", "jax", "from_jax")
         from jax.flatten_util import ravel_pytree
 
         function, arguments = self._prior_in_jax()
+        # Arrays of NumPy take the precision that is in force where the density is called.
+        rows = jax.tree.map(np.asarray, self._chunks)
         chunked = self._chunked(np.asarray(weights, dtype=np.float64)[None])[0]
 
         def density(parameters: Any) -> Any:
             flat, _ = ravel_pytree(parameters)
-            return self._functions.weighted_sum(flat, self._chunks, chunked) + function(flat, *arguments)
+            return self._functions.weighted_sum(flat, rows, chunked) + function(flat, *arguments)
 
         return density
 
