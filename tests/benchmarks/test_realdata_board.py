@@ -150,17 +150,19 @@ def run(folder, *arguments):
 
 
 def test_a_few_cells_for_real_and_not_twice(tmp_path):
-    chosen = ("--sets", "iris_petal", "--told", "0.2", "--methods")
-    assert "0 failed" in run(tmp_path, *chosen, "robula,least_squares,huber")
-    assert "0 finished before" in run(tmp_path, *chosen, "huber", "--fresh")
-    assert "\n0 cells in" in run(tmp_path, *chosen, "robula,least_squares,huber")
+    ours = ("--sets", "iris_petal", "--methods", "robula", "--told", "0.2", "--rates", "0.1")
+    rivals = ("--sets", "iris_petal", "--methods", "least_squares,huber")
+    assert "0 failed" in run(tmp_path, *ours)
+    assert "0 failed" in run(tmp_path, *rivals)
+    assert "0 finished before" in run(tmp_path, *rivals, "--fresh")
+    assert "\n0 cells in" in run(tmp_path, *ours)
     table = store.read(tmp_path / "results.csv")
     plain = table[table["kind"] == AS_THEY_COME]
     assert plain["gain"].notna().all()
     assert plain["coverage"].between(0.5, 1.0).all()
     assert (table.loc[table["method"] == "least_squares", "move"].dropna() == 0).all()
     spoiled = table[table["kind"] == "y*10"].groupby("method")["error"].max()
-    assert spoiled["least_squares"] > spoiled["huber"]
+    assert spoiled["least_squares"] > spoiled["huber"] > spoiled["robula"]
     assert "Cells without" not in text(table)
 
 

@@ -47,7 +47,8 @@ def stacked(variables) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
-@pytest.mark.parametrize("language", ["numpyro", "pymc"])
+# Both languages' laws of the same line are compared in tests/integrations/test_laws_of_rows.py.
+@pytest.mark.parametrize("language", ["numpyro", pytest.param("pymc", marks=pytest.mark.slow)])
 def test_gap_to_nuts_on_the_clean_rows(language, data, clean):
     """Bias of at most 0.7 widths of the clean posterior, sqrt of the summed variances; 0.48 was seen.
 
