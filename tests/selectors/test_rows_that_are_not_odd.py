@@ -111,6 +111,16 @@ def test_rows_without_any_noise_are_all_kept(n):
     assert any("fitted to the last digit" in words for words in found.law)
 
 
+def test_a_law_without_noise_can_still_be_improved():
+    # Its information is a number of 17 digits in one direction, and the prior is lost beside it.
+    bends = np.outer(np.ones(50), [1.0, -3.0, 7.0])
+    law = RowLaw(np.zeros((50, 0)), bends, True, 0.03)
+    law.parameters[0] = -20.0
+    z = 1e-9 * np.random.default_rng(0).standard_normal(50)
+    law.improve(z, z, np.zeros(50, dtype=bool), np.ones(50))
+    assert np.isfinite(law.parameters).all()
+
+
 def test_a_response_that_is_nearly_always_the_same_makes_no_bad_rows_of_the_others():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(600, 2))

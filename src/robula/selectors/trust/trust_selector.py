@@ -155,13 +155,13 @@ def conclude(
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
-        few = f"only the {removed:.0f} that stand out are called bad"
-        kept = few if removed > 0.5 else "none of them is called bad"
+        few = f"only the {removed:.0f} that stand out are called bad and the others are kept"
+        kept = few if removed > 0.5 else "all of them are kept"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than the limit of {contamination:.0%} allows, so {kept} and the others "
-            f"are kept: the model does not fit these data.{off} Look at the residuals, change the model, or declare a "
-            "larger contamination."
+            f"more rows disagree with the model than the limit of {contamination:.0%} allows, so {kept}: the "
+            f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
+            "contamination."
         )
         warn(misfit, MisfitWarning)
     beyond = max(0, round(removed - contamination * rows))
