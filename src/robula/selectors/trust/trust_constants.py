@@ -11,7 +11,8 @@ from __future__ import annotations
 ROWS_OF_A_NEAR_LAW = 500.0
 ROWS_OF_A_DECLARED_LAW = 1500.0
 #: Below so many rows, what a row pays for being called bad shrinks with them: what a law lacks does not show in few.
-#: Measured: with 150 the giants among 47 stars (starsCYG) stay, with 500 tables of a hundred rows lose some for nothing.
+#: Measured: with 150 the giants among 47 stars (starsCYG) stay, with 500 tables of a hundred rows lose some for no
+#: reason.
 FEW_ROWS = 200.0
 
 #: Prior standard deviations of what may be off in the law: skewness and log tail weight; a tail lighter than declared
