@@ -46,8 +46,7 @@ simulated but the errors. Written by `python -m benchmarks.realdata --page` from
 - IsolationForest removes a tenth, then least squares. NUTS rivals run short chains (250 steps of warm-up, 250 draws) at
   10 % of errors, for counts with three kinds; their first run on a set has the compilation in its seconds.
 - Seconds were taken on a busy machine of two cores: good for orders of magnitude only.
-- Robula's cells were run at 62285f2, before rows that the fitted law does not find odd paid for being called bad
-  ([method](method.md#tables-that-nobody-had-looked-at)); labels are not touched by that.
+- Robula's cells are of the rule at 52ab4fd ([method](method.md#tables-that-nobody-had-looked-at)).
 """
 
 

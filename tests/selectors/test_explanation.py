@@ -33,6 +33,11 @@ def test_rows_count_as_at_most_what_a_near_law_is_good_for(n, noise, counted):
     assert scored_rows(n, noise=noise).coarsening == pytest.approx(counted)
 
 
+@pytest.mark.parametrize(("n", "noise", "whole"), [(50, "estimate", 0.25), (300, "estimate", 1.0), (300, 1.0, 0.2)])
+def test_few_rows_pay_less_for_being_called_bad(n, noise, whole):
+    assert scored_rows(n, noise=noise).maturity == pytest.approx(whole)
+
+
 def test_a_free_law_costs_its_volume_and_a_price():
     rows = scored_rows()
     theta = plain_mode(rows)

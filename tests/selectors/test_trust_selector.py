@@ -11,9 +11,11 @@ from scipy.stats import ortho_group
 import robula
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.posterior_mode import weighted_mode
+from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureMap, feature_space
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_law import RowLaw, log_normal_mass
+from robula.selectors.trust.scored_rows import ScoredRows
 from robula.simulate import contaminated_regression, mean_estimation
 from tests.helpers import unknown_scale
 
@@ -227,9 +229,13 @@ def test_a_code_behind_a_limit_does_not_hide_it():
     code = np.zeros(600, dtype=bool)
     code[:30] = True
     y[code] = -999.0
-    found = robula.trust(unknown_scale(X, y), 0.1)
+    model = unknown_scale(X, y)
+    found = robula.trust(model, 0.1)
     assert found.weights[code].max() < 0.01
     assert found.weights[~code & (y == 0.0)].min() > 0.9
+    odds = ScoredRows(model).bad_odds
+    np.testing.assert_array_equal(odds[~code & (y == 0.0)], -constants.GROSS_ODDS)
+    assert odds[code].min() > constants.GROSS_ODDS
 
 
 def test_codes_in_a_column_up_to_the_limit():

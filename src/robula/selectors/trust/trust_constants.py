@@ -48,10 +48,11 @@ PRICE = 3.0
 #: Log distance of a row's oddest cell from its column, in units of its own spread, beyond which it stands apart: the
 #: largest among 1000 normal rows of 20 columns is about 4, of heavy-tailed real columns about 5. Measured.
 APART = 6.0
-#: Most log odds that a cell which stands apart can give.
-MOST_FOR_APART = 10.0
 #: A row that is e^10 times likelier bad may be removed beyond the declared contamination, with a warning.
 GROSS_ODDS = 10.0
+#: Most log odds that a cell which stands apart can give, and what a code for "missing" gives: unmistakable, also after
+#: all that the row pays. Derived.
+MOST_FOR_APART = GROSS_ODDS + KEEPING + 0.5 * SEEN**2
 
 #: An explanation that wants this much more than the budget is not followed: the model does not fit, and rows stay.
 LEEWAY = 0.15
