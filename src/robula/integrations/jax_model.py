@@ -268,8 +268,7 @@ class JaxModel(Model):
         from jax.flatten_util import ravel_pytree
 
         function, arguments = self._prior_in_jax()
-        # Arrays of NumPy take the precision that is in force where the density is called.
-        rows = jax.tree.map(np.asarray, self._chunks)
+        rows = jax.tree.map(np.asarray, self._chunks)  # NumPy's take the precision that the caller has
         chunked = self._chunked(np.asarray(weights, dtype=np.float64)[None])[0]
 
         def density(parameters: Any) -> Any:
