@@ -30,6 +30,7 @@ from benchmarks.realdata.page import write_page, write_readme  # noqa: E402
 from benchmarks.realdata.plan import FEWEST_ROWS, METHODS, OURS, Cell, cells  # noqa: E402
 from benchmarks.realdata.run import run_problem  # noqa: E402
 from benchmarks.realdata.sets import AbsentError, load, names  # noqa: E402
+from robula.experiments.runner import leave_with_parent  # noqa: E402
 
 #: The committed table.
 RESULTS = Path(__file__).parent / "results.csv"
@@ -120,7 +121,8 @@ def _results(problems: list[list[Cell]], jobs: int) -> Iterator[list[dict[str, A
     if jobs == 1:
         yield from map(run_problem, problems)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, leave_with_parent, (os.getpid(),)) as pool:
         for future in as_completed([pool.submit(run_problem, problem) for problem in problems]):
             yield future.result()
 

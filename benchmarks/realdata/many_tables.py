@@ -30,6 +30,7 @@ import pandas as pd  # noqa: E402
 import robula  # noqa: E402
 from benchmarks.realdata.catalogue import APART, TUNED  # noqa: E402
 from benchmarks.realdata.reference import plain_fit  # noqa: E402
+from robula.experiments.runner import leave_with_parent  # noqa: E402
 from robula.sklearn import RobustBayesianRegressor  # noqa: E402
 
 _ROWS = (60, 60_000)
@@ -137,14 +138,15 @@ def summary(table: pd.DataFrame) -> str:
     """A line for each half and each contamination that was told, in Markdown."""
     lines = [
         "| half | told | tables | failed | median removed | over 1 % | over 5 % | log-likelihood below -.15 "
-        "| coverage below .85 |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| coverage below .85 | any of the last three, and usable |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (which, told), everything in table.groupby(["half", "told"]):
         group = everything[everything["failed"] == ""]
         removed = group["removed"]
-        shares = (removed > 0.01, removed > 0.05, group["log_likelihood"] < -0.15, group["coverage"] < 0.85)
-        figures = " | ".join(f"{share.mean():.1%}" for share in shares)
+        lost = (removed > 0.05, group["log_likelihood"] < -0.15, group["coverage"] < 0.85)
+        silent = np.any(lost, axis=0) & (group["verdict"] == "usable")
+        figures = " | ".join(f"{share.mean():.1%}" for share in (removed > 0.01, *lost, silent))
         lines.append(
             f"| {which} | {told} | {len(everything)} | {len(everything) - len(group)} | {removed.median():.4f} | {figures} |"
         )
@@ -163,7 +165,7 @@ def main() -> None:
     told = [value if value == "estimate" else float(value) for value in arguments.told.split(",")]
     chosen = [problem for problem in problems() if arguments.half in (None, half(problem[0]))][: arguments.tables]
     jobs = [(*problem, value) for problem in chosen for value in told]
-    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(arguments.jobs, get_context("spawn"), leave_with_parent, (os.getpid(),)) as pool:
         table = pd.DataFrame(list(pool.map(look_at, jobs)))
     if arguments.out:
         table.to_csv(arguments.out, index=False)

@@ -42,4 +42,8 @@ def test_a_clean_table_loses_nothing_and_its_line_says_so():
     failed = look_at(("package/other:a", X[:1], y[:1], 0.1)) | {"half": row["half"]}
     line = summary(pd.DataFrame([row, failed])).splitlines()[-1]
     assert line.startswith(f"| {half('package/item:a')} | 0.1 | 2 | 1 |")
-    assert line.endswith("| 0.0% | 0.0% |")
+    assert line.endswith("| 0.0% | 0.0% | 0.0% |")
+    # Rows lost for nothing are silent only if the run is called usable.
+    for verdict, silent in (("usable", "100.0%"), ("usable with care", "0.0%")):
+        lossy = pd.DataFrame([row | {"removed": 0.3, "verdict": verdict}])
+        assert summary(lossy).endswith(f"| 100.0% | 100.0% | 0.0% | 0.0% | {silent} |")

@@ -174,7 +174,9 @@ def test_unreadable_job_files_count_as_missing(tmp_path):
 
 def test_a_worker_whose_parent_is_gone_before_it_starts_leaves_at_once():
     """The parent's number is passed to it: asking the system would name whoever took the orphan over."""
-    start = "from robula.experiments.runner import _start_worker; import time; _start_worker({}); time.sleep(60)"
+    start = (
+        "from robula.experiments.runner import leave_with_parent; import time; leave_with_parent({}); time.sleep(60)"
+    )
     orphan = subprocess.run([sys.executable, "-c", start.format(2**22 + 1)], check=False, timeout=50)
     assert orphan.returncode == 1
     held = subprocess.Popen([sys.executable, "-c", start.format(os.getpid()).replace("sleep(60)", "sleep(3)")])

@@ -107,7 +107,7 @@ def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tupl
     context = multiprocessing.get_context("spawn")
     try:
         with ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),)
+            workers, mp_context=context, initializer=leave_with_parent, initargs=(os.getpid(),)
         ) as pool:
             futures = {pool.submit(_work, job, registry): job for job in jobs}
             try:
@@ -124,7 +124,7 @@ def _finished(jobs: Sequence[Job], workers: int, registry: str) -> Iterator[tupl
                 os.environ[name] = value
 
 
-def _start_worker(parent: int) -> None:
+def leave_with_parent(parent: int) -> None:
     """Leave when the parent is gone, be it before this line: a killed run must not leave workers behind."""
 
     def watch() -> None:

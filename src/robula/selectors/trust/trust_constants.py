@@ -16,7 +16,7 @@ ROWS_OF_A_DECLARED_LAW = 1500.0
 FEW_ROWS = 200.0
 
 #: Prior standard deviations of what may be off in the law: skewness and log tail weight; a tail lighter than declared
-#: (rare in data); log scale, which the declaration or theta itself sets (0.3 where the mean implies it: dispersion).
+#: (rare in data); log scale, which the declaration or theta itself sets (0.5 where the mean implies it: dispersion).
 SHAPE = 0.3
 LIGHT_TAIL = 0.05
 SCALE = 0.03
