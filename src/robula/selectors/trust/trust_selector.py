@@ -159,7 +159,7 @@ def conclude(
         kept = few if removed > 0.5 else "all of them are kept"
         off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"more rows disagree with the model than the limit of {100 * contamination:g} % allows, so {kept}: the "
+            f"more rows disagree with the model than the limit of {100 * contamination:g}% allows, so {kept}: the "
             f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
             "contamination."
         )
