@@ -45,6 +45,9 @@ class Covariance:
                 )
             with np.errstate(over="ignore"):
                 self._precision = 1.0 / array
+        # Of the whole matrix, or of one coordinate each.
+        roots = 2.0 * np.log(np.diag(self._factor)) if array.ndim == 2 else np.log(array)
+        self._log_det = float(roots.sum())
         if not (np.abs(self._precision).max() <= SMALLEST_SCALE**-2 and np.abs(array).max() <= LARGEST_SCALE**2):
             raise InputError(f"{name} is too large or too close to singular to invert; rescale the data.")
 
@@ -69,9 +72,7 @@ class Covariance:
 
     def log_det(self, dim: int) -> float:
         """Log determinant of the (dim, dim) covariance."""
-        if self._precision.ndim == 2:
-            return 2.0 * float(np.log(np.diag(self._factor)).sum())
-        return float(np.log(np.broadcast_to(self.value, dim)).sum())
+        return self._log_det if self.value.ndim else dim * self._log_det
 
     def log_density(self, deviations: FloatArray) -> FloatArray:
         """Log density of N(0, covariance) at deviations of shape (..., d)."""

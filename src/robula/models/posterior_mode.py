@@ -56,7 +56,7 @@ def weighted_mode(
         Where the steps end: the start itself if nothing lies uphill of it.
     """
     counted = model.counted(np.asarray(weights))
-    kept = counted > 0
+    kept = slice(None) if (counted > 0).all() else counted > 0
 
     def log_density(theta: FloatArray) -> float:
         return float(counted[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))

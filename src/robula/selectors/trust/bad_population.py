@@ -37,6 +37,17 @@ def far_log_density(scores: Scores, scale: float) -> FloatArray:
     return np.where(scores.interval, np.log(np.maximum(mass, 1e-300)), density)
 
 
+def scale_of_gross_rows(scores: Scores, members: FloatArray, scale: float) -> float:
+    """Scale of the Cauchy law whose median size is that of the gross rows, by their probabilities (n,)."""
+    # An ordinary response to wrong features says nothing of how far gross ones are out.
+    far = np.where(scores.ordinary > far_log_density(scores, scale), 0.0, members) + 1e-12
+    sizes = np.abs(scores.point)
+    order = np.argsort(sizes, kind="stable")
+    total = np.cumsum(far[order])
+    middle = min(int(np.searchsorted(total, 0.5 * total[-1])), len(sizes) - 1)
+    return max(constants.GROSS_SCALE, float(sizes[order[middle]]))
+
+
 _GROSS_SHARES = np.diff(0.5 + np.arctan(_EDGES / constants.GROSS_SCALE) / math.pi)
 
 

@@ -90,8 +90,12 @@ def _points(rows: ScoredRows, theta: FloatArray) -> FloatArray:
     return rows.scores(theta, np.zeros(rows.count), np.ones(rows.count)).point
 
 
-def suspects_by_place(rows: ScoredRows, budget: float) -> dict[str, FloatArray]:
-    """Rows (n,) that might be a population by where they are, or by one response that many share."""
+def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[str, FloatArray]:
+    """Rows (n,) that might be a population by where they are, or by one response that many share.
+
+    Those far out; where ``thorough``, also those near the middle and the ends of the directions in which rows look
+    least normal.
+    """
     found: dict[str, FloatArray] = {}
     space = rows.space
     if space.rank:
@@ -99,8 +103,9 @@ def suspects_by_place(rows: ScoredRows, budget: float) -> dict[str, FloatArray]:
         # They may be more than the budget: codes are unmistakable.
         some = 0 < int(apart.sum()) <= constants.MOST_BAD * rows.count
         found["far"] = _sure(apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
-        found["near"] = _sure(space.distance < np.quantile(space.distance, budget))
-    for index, coordinate in enumerate(space.directions.T):
+        if thorough:
+            found["near"] = _sure(space.distance < np.quantile(space.distance, budget))
+    for index, coordinate in enumerate(space.directions.T if thorough else ()):
         found.update({f"direction {index} {end}": who for end, who in _ends(coordinate, budget).items()})
     response = rows.model.response
     if response is not None and rows.model.noise != "implied":

@@ -12,7 +12,7 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation, far_log_density, gross_log_density, odds_by_cells
+from robula.selectors.trust.bad_population import BadPopulation, gross_log_density, odds_by_cells, scale_of_gross_rows
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
@@ -175,8 +175,12 @@ class Explanation:
         self.populations.append(population.moved_to(self.rows, self.scores, members))
         return self
 
-    def fit(self, steps: int) -> Explanation:
-        """Run at most so many steps of expectation and maximisation; return itself."""
+    def fit(self, steps: int, reach: float = -np.inf) -> Explanation:
+        """Run at most so many steps of expectation and maximisation; return itself.
+
+        It is given up where its evidence would stay below ``reach`` if every step that is left rose by as much as the
+        last one.
+        """
         before = -np.inf
         for step in range(steps):
             if step and step % _LEVERAGE_EVERY == 0:
@@ -184,13 +188,21 @@ class Explanation:
             self.scores = self.rows.scores(self.theta, self.leverage, self.weights)
             shares = self._expect()
             value = self.log_likelihood + self.log_prior
-            if step > 3 and abs(value - before) < _SETTLED:
+            rise, before = value - before, value
+            hopeless = self.rows.coarsening * (value + (steps - step) * rise) < reach
+            if step > 3 and (abs(rise) < _SETTLED or hopeless):
                 break
-            before = value
             if step + 1 < steps:
                 self._maximise(step, shares)
         self.evidence = self._evidence()
         return self
+
+    def priced(self, keeping: float, budget: float | None = None) -> Explanation:
+        """Return a copy, fitted as far, whose rows pay another price for being called bad, within another budget."""
+        other = copy(self)
+        other.keeping, other.budget = keeping, self.budget if budget is None else budget
+        other.law, other.populations = copy(self.law), [copy(population) for population in self.populations]
+        return other
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows in it."""
@@ -207,10 +219,7 @@ class Explanation:
             return
         if self.rows.declared or self.wanted < self.budget:
             return
-        free = copy(self)
-        free.law, free.populations = copy(self.law), [copy(population) for population in self.populations]
-        free.budget = constants.MOST_BAD
-        doubt = 1.0 - free.fit(steps).weights
+        doubt = 1.0 - self.priced(self.keeping, constants.MOST_BAD).fit(steps).weights
         # Rows that are unmistakable within the budget go beyond it in any case.
         sure = float(doubt[self.decisive > constants.GROSS_ODDS].sum())
         wanted = float(doubt.sum()) - max(sure - self.budget * self.rows.count, 0.0)
@@ -246,12 +255,8 @@ class Explanation:
     def _maximise(self, step: int, shares: FloatArray) -> None:
         scores = self.scores
         if self.gross_share > NO_SHARE:
-            n = self.rows.count
-            self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / n, 1e-6, 0.5))
-            # An ordinary response to wrong features says nothing of how far gross ones are out.
-            far = np.where(scores.ordinary > far_log_density(scores, self.gross_scale), 0.0, self._gross_members)
-            middle = _weighted_median(np.abs(scores.point), far + 1e-12)
-            self.gross_scale = max(constants.GROSS_SCALE, middle)
+            self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / self.rows.count, 1e-6, 0.5))
+            self.gross_scale = scale_of_gross_rows(scores, self._gross_members, self.gross_scale)
         self.law.improve(scores.lower, scores.upper, scores.interval, self.weights)
         if step in _LOOK_AGAIN:
             self.law.covariates = self._law_covariates()
@@ -333,16 +338,11 @@ class Explanation:
 
 
 def _log_sum(columns: FloatArray) -> FloatArray:
-    """Log of the sum of exp over the few columns of (n, k)."""
-    total: FloatArray = np.logaddexp.reduce(columns, axis=1)
+    """Log of the sum of exp over the few columns of (n, k): a reduction over so short an axis takes longer."""
+    total: FloatArray = columns[:, 0]
+    for column in columns.T[1:]:
+        total = np.logaddexp(total, column)
     return total
-
-
-def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    place = min(int(np.searchsorted(total, 0.5 * total[-1])), len(values) - 1)
-    return float(values[order[place]])
 
 
 def best(explanations: Sequence[Explanation]) -> Explanation:

@@ -72,6 +72,8 @@ class RowLaw:
 
     def normal_scores(self, z: FloatArray) -> FloatArray:
         """Scores (n,) that are N(0, 1) where z has this law."""
+        if not self.free:
+            return z
         scores: FloatArray = np.sinh(self._transform(self.parameters, z, False)[1])
         return scores
 
@@ -96,8 +98,7 @@ class RowLaw:
         sd = self.deviations(self.parameters)
         gradient = weights @ slopes - self.parameters / sd**2
         information = (slopes.T * weights) @ slopes + np.diag(1.0 / sd**2)
-        # Rows without noise are all so far out that their slopes say one thing only.
-        direction = np.linalg.lstsq(information, gradient, rcond=None)[0]
+        direction = _solved(information, gradient)
         start = float(weights @ value) + self.log_prior()
         factor = 1.0
         for _ in range(_HALVINGS):
@@ -142,7 +143,7 @@ class RowLaw:
         self, p: FloatArray, z: FloatArray, slopes: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         """The normalising transform: its argument u and value v (N(0, 1) is sinh v), log spread, du and dv (n, p)."""
-        skew, tail = float(np.clip(p[1], -_MOST_SKEW, _MOST_SKEW)), float(np.clip(p[2], *_TAILS))
+        skew, tail = _shape(p)
         grown = self.trends.shape[1]
         mean, sd = _moments(skew, tail)
         spread = p[0] + np.clip(self.trends @ p[3 : 3 + grown], -_MOST_TREND, _MOST_TREND)
@@ -169,11 +170,14 @@ class RowLaw:
         return u, v, spread, du, dv
 
     def _density(self, p: FloatArray, z: FloatArray, slopes: bool) -> tuple[FloatArray, FloatArray]:
-        skew, tail = float(np.clip(p[1], -_MOST_SKEW, _MOST_SKEW)), float(np.clip(p[2], *_TAILS))
-        sd = _moments(skew, tail)[1]
         z = np.where(np.isfinite(z), z, 0.0)
+        if not self.free:
+            return -0.5 * z * z - _LOG_ROOT_TWO_PI, np.empty(0)
+        skew, tail = _shape(p)
+        sd = _moments(skew, tail)[1]
         u, v, spread, du, dv = self._transform(p, z, slopes)
-        sinh, cosh = np.sinh(v), np.cosh(v)
+        grown = np.exp(v)
+        sinh, cosh = 0.5 * (grown - 1.0 / grown), 0.5 * (grown + 1.0 / grown)
         value = -0.5 * sinh**2 + np.log(cosh) + tail - 0.5 * np.log1p(u * u) - spread - _LOG_ROOT_TWO_PI + math.log(sd)
         if not slopes:
             return value, np.empty(0)
@@ -218,6 +222,19 @@ def log_normal_mass(lower: FloatArray, upper: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         mass: FloatArray = log_b + np.log(-np.expm1(np.minimum(log_a - log_b, -1e-12)))
     return np.maximum(mass, -700.0)
+
+
+def _shape(p: FloatArray) -> tuple[float, float]:
+    """Skewness and log tail weight, within their bounds."""
+    return min(max(float(p[1]), -_MOST_SKEW), _MOST_SKEW), min(max(float(p[2]), _TAILS[0]), _TAILS[1])
+
+
+def _solved(information: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Scoring's direction (p,); where rows have no noise all slopes say one thing, and its least length is taken."""
+    try:
+        return np.asarray(np.linalg.solve(information, gradient))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(information, gradient, rcond=None)[0])
 
 
 @lru_cache(maxsize=64)

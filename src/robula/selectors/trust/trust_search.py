@@ -28,8 +28,8 @@ from robula.selectors.trust.vector_rows import explain_vectors
 _LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 60
 _SECOND_LOOKS, _SETTLED = 6, 2
 _WITHOUT_LIMIT = 12
-# Nats behind the best that all rows do not make up for where a sample of them saw it: evidence counts at most 500 rows
-# (1500 where the noise is declared), and a sample of 2000 tells their sum to a few nats.
+# Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
+# counts at most 500 rows (1500 where the noise is declared), and a sample of 2000 tells their sum to a few nats.
 _OUT_OF_REACH = 30.0
 # What the others are compared with, and what says how the law is off where none is followed.
 _NOTHING, _GROSS, _SHIFTED = "nothing is wrong", "gross rows", "shifted rows"
@@ -162,11 +162,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     plain = thetas[0]
     looked = [Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS]
     gross = _best_allowed(_best_few([explanation.fit(_LOOK) for explanation in looked]))
-    nothing = [Explanation(rows, plain, budget, gross=False, freedom=freedom).fit(_SETTLE) for freedom in FREEDOMS]
-    if gross.free:
-        begun = Explanation(rows, plain, budget, gross=False, freedom=gross.freedom, law=gross.law)
-        nothing.append(begun.fit(_SETTLE))
-    found = {_NOTHING: best(nothing), _GROSS: gross}
+    found = {_NOTHING: _nothing_wrong(rows, plain, gross), _GROSS: gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
     declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
     shifted = _with_any_law(_best_few([shift.fit(_LOOK) for law in declared for shift in _shifts(law)]))
@@ -174,10 +170,14 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         # Some may be off upwards and others downwards.
         shifted += _best_few([shift.fit(_LOOK) for shift in _shifts(_best_allowed(shifted))])
         found[_SHIFTED] = _best_allowed(shifted)
-    looked = [gross.with_population(who).fit(_LOOK) for who in suspects_by_place(rows, budget).values() if who.any()]
+    # Where rows pay for being called bad, groups that show only by their place or by many small scores never do: the
+    # thorough search finds nothing there (benchmarks/results/ablation.md).
+    thorough = rows.declared
+    by_place = suspects_by_place(rows, budget, thorough)
+    looked = [gross.with_population(who).fit(_LOOK) for who in by_place.values() if who.any()]
     for index, theta in enumerate(distinct):
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
-        suspects = suspects_by_score(rows, theta, budget, thorough=index == 0)
+        suspects = suspects_by_score(rows, theta, budget, thorough and index == 0)
         looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
     settled = _with_any_law(_best_few(looked))
     if not settled:
@@ -187,7 +187,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     # Where noise is estimated a second population finds no more mistakes, but fits what a law lacks.
     told = rows.model.noise != "estimated"
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
-        suspects = {**suspects_by_place(rows, budget), **suspects_by_score(rows, one.theta, budget, thorough=True)}
+        suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
         left = 1.0 - one.members.sum(axis=1)
         more = _best_few([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
         if more:
@@ -196,6 +196,14 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if best(settled) not in found.values():
         found[_TOO_MANY] = best(settled)
     return found
+
+
+def _nothing_wrong(rows: ScoredRows, plain: FloatArray, gross: Explanation) -> Explanation:
+    """That nothing is wrong, with the law that suits best; given up where it is out of reach of gross rows."""
+    begun = [Explanation(rows, plain, gross.budget, gross=False, freedom=freedom) for freedom in FREEDOMS]
+    if gross.free:
+        begun.append(Explanation(rows, plain, gross.budget, gross=False, freedom=gross.freedom, law=gross.law))
+    return best([explanation.fit(_SETTLE, gross.evidence - _OUT_OF_REACH) for explanation in begun])
 
 
 def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
@@ -209,14 +217,13 @@ def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
     if rows.declared:
         return None
     law = max(found[_NOTHING], found[_GROSS], key=lambda explanation: explanation.evidence)
-    suspects = list(suspects_by_place(rows, budget).values())
+    suspects = list(suspects_by_place(rows, budget, thorough=True).values())
     if _SHIFTED in found:
         suspects.append(1.0 - found[_SHIFTED].weights)
     looked = [law.with_population(who, keeping=0.0).fit(_LOOK) for who in suspects if who.any()]
     if not looked:
         return None
-    group = max((explanation.fit(_SECOND_LOOK) for explanation in _leading(looked)), key=lambda other: other.evidence)
-    group.fit(_SETTLE)
+    group = best([explanation.fit(_SECOND_LOOK) for explanation in _leading(looked)[:_SETTLED]]).fit(_SETTLE)
     return group if group.evidence > followed.evidence + followed.paid + constants.PRICE else None
 
 
