@@ -73,7 +73,7 @@ def sample_large(
     weigher: Weigher = None
     sums: Sums = ()
     if isinstance(asked, TrustSelector) and budget > 0.0:
-        weigher, found, sums = trust_by_passes(model, budget)
+        weigher, found, sums = trust_by_passes(model, budget, asked.exact_law)
         begin = found.theta
     else:
         begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)

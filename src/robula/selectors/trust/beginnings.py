@@ -122,7 +122,7 @@ def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorou
     ends of the direction in which squared scores vary most and of the one along which scores are most cubic.
     """
     z = _points(rows, theta)
-    z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.declared else 1e-9)
+    z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.exact_law else 1e-9)
     size = np.abs(z)
     found = {"large": _sure(size > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
     space = rows.space

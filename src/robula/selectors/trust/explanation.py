@@ -211,13 +211,13 @@ class Explanation:
     def ask_without_limit(self, steps: int) -> None:
         """Where the budget was spent whole, look what would be called bad without one: ``wanted``.
 
-        Bad rows are as many as they are, but a law that is off can use any number of rows. A declared noise scale is
-        taken at its word: what disagrees with it is bad.
+        Bad rows are as many as they are, but a law that is off can use any number of rows. An exact law is taken at
+        its word: what disagrees with it is bad.
         """
         if self.exact:
             self.wanted = 1.0
             return
-        if self.rows.declared or self.wanted < self.budget:
+        if self.rows.exact_law or self.wanted < self.budget:
             return
         doubt = 1.0 - self.priced(self.keeping, constants.MOST_BAD).fit(steps).weights
         # Rows that are unmistakable within the budget go beyond it in any case.
@@ -274,10 +274,10 @@ class Explanation:
     def handicaps(self) -> FloatArray:
         """Nats that each row pays for being called gross, or of one of the populations, shape (1 + k,).
 
-        What is not decisive is settled in favour of keeping rows. A declared noise scale is taken at its word, and
-        shifted rows are described by so few numbers that these can pay for all of them.
+        What is not decisive is settled in favour of keeping rows. An exact law is taken at its word, and shifted rows
+        are described by so few numbers that these can pay for all of them.
         """
-        keeping = 0.0 if self.rows.declared else self.keeping * self.rows.maturity
+        keeping = 0.0 if self.rows.exact_law else self.keeping * self.rows.maturity
         return keeping * np.array([1.0, *(float(population.placed) for population in self.populations)])
 
     @property
@@ -299,9 +299,9 @@ class Explanation:
     def _prices(self) -> FloatArray:
         """Nats that rows pay for being called gross or of a population: (1 + k,), or (n, 1 + k) where rows differ.
 
-        Nothing where the noise was declared, and where calling rows bad is free.
+        Nothing where the law is exact, and where calling rows bad is free.
         """
-        if self.rows.declared or self.keeping == 0.0:
+        if self.rows.exact_law or self.keeping == 0.0:
             return self.handicaps
         unseen = price_of_the_unseen(self.law, self.scores.point)
         return self.handicaps + self.rows.maturity * unseen[:, None]
@@ -325,7 +325,7 @@ class Explanation:
         for size, population in zip(sizes, self.populations, strict=True):
             if population.placed:
                 evidence -= 0.5 * _PARAMETERS_OF_A_POPULATION * float(size) + constants.PRICE * self.rows.maturity
-                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * self.rows.declared
+                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * self.rows.exact_law
             else:
                 # So few numbers find something in few rows too.
                 evidence -= 0.5 * _PARAMETERS_OF_SHIFTED_ROWS * float(size) + constants.PRICE

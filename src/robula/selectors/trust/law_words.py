@@ -88,7 +88,7 @@ def exact_words(verdict: Verdict) -> tuple[str, ...]:
 def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
     """Say that so many bad rows are rarely mistakes, where only the data say that they are bad."""
     fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation)]
-    if share <= _MANY or any(fit.rows.declared for fit in fits) or not fits:
+    if share <= _MANY or any(fit.rows.exact_law for fit in fits) or not fits:
         return ()
     words = (
         f"{share:.0%} of the rows are called bad, and so many are rarely mistakes (look at them: two kinds of rows "

@@ -63,19 +63,28 @@ class ScoredRows:
     space : FeatureSpace
     bad_odds : ndarray, shape (n,)
         Log odds of each row to be bad by what is known besides its score: a cell that stands apart, a limit.
+    exact_law : bool
+        Whether the law of clean rows is taken at its word, so that what disagrees with it is bad; otherwise it is only
+        nearly right.
     coarsening : float
         What a row's evidence counts, min(1, n0 / n).
     maturity : float
         min(1, n / n1): how far a small deviation of the law could be mistaken for bad rows; few rows cannot show it.
     """
 
-    def __init__(self, model: ModelWithLaw, space: FeatureSpace | None = None, count: int | None = None) -> None:
+    def __init__(
+        self,
+        model: ModelWithLaw,
+        exact_law: bool | None = None,
+        space: FeatureSpace | None = None,
+        count: int | None = None,
+    ) -> None:
         self.model = model
         self.count, self.dim = model.n_rows, model.dim
-        self.declared = model.noise == "declared"
-        rows = constants.ROWS_OF_A_DECLARED_LAW if self.declared else constants.ROWS_OF_A_NEAR_LAW
+        self.exact_law = model.noise == "declared" if exact_law is None else exact_law
+        rows = constants.ROWS_OF_AN_EXACT_LAW if self.exact_law else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
-        few = rows if self.declared else constants.FEW_ROWS
+        few = rows if self.exact_law else constants.FEW_ROWS
         self.maturity = min(1.0, (count or self.count) / few)
         self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
         self._leverage: FloatArray | None = None
@@ -90,7 +99,7 @@ class ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
         taken = self.model.take(rows)
         assert isinstance(taken, ModelWithLaw)
-        part = ScoredRows(taken, self.space.take(rows), self.count)
+        part = ScoredRows(taken, self.exact_law, self.space.take(rows), self.count)
         part._at_lower, part._at_upper = self._at_lower[rows], self._at_upper[rows]
         part.bad_odds = self.bad_odds[rows]
         part._response_density = self._response_density[rows]

@@ -33,7 +33,7 @@ class BlockRows(ScoredRows):
         codes: tuple[float, ...],
     ) -> None:
         self._ends, self.response_codes = ends, codes
-        super().__init__(model, space)
+        super().__init__(model, space=space)
 
     def scores_at(self, theta: FloatArray) -> Scores:
         """Scores at theta (d,): of many rows none has a leverage to speak of."""

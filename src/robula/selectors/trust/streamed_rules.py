@@ -257,7 +257,7 @@ class NumberRule(Rule):
             PopulationRule(population, fit.rows, fit.members[:, index])
             for index, population in enumerate(fit.populations)
         ]
-        self._handicaps = fit.handicaps
+        self._handicaps, self._exact_law = fit.handicaps, fit.rows.exact_law
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample, places.space)
 
@@ -287,7 +287,7 @@ class NumberRule(Rule):
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)
 
     def _price_of_the_unseen(self, rows: ScoredRows, scores: Scores) -> FloatArray:
-        if rows.declared:
+        if self._exact_law:
             return np.zeros(rows.count)
         return price_of_the_unseen(self._law_at(rows, self._theta), scores.point)
 

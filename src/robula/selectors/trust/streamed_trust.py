@@ -122,9 +122,9 @@ class StreamedTrust(NamedTuple):
     sums: Sums
 
 
-def trust_by_passes(model: LargeModel, budget: float) -> StreamedTrust:
+def trust_by_passes(model: LargeModel, budget: float, exact_law: bool | None = None) -> StreamedTrust:
     """Weigh the explanations on the rows in memory, then find theta and the weights of all rows."""
-    verdict = weigh(model.sample, budget)
+    verdict = weigh(model.sample, budget, exact_law)
     names = [name for name, chance in verdict.probabilities.items() if chance > _NEGLIGIBLE]
     chances = np.array([verdict.probabilities[name] for name in names])
     rules = rules_of([verdict.explanations[name] for name in names], model.sample)
@@ -143,7 +143,7 @@ def prepared_for(selector: Selector, model: Model, contamination: float) -> Sele
     if not (isinstance(selector, TrustSelector) and contamination > 0.0 and LargeModel.is_judged_by_passes(model)):
         return selector.prepared(model, contamination)
     assert isinstance(model, Regression)
-    return PreparedTrust(selector, trust_by_passes(LargeModel.of(model), contamination).found)
+    return PreparedTrust(selector, trust_by_passes(LargeModel.of(model), contamination, selector.exact_law).found)
 
 
 def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:

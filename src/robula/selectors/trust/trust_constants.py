@@ -7,9 +7,9 @@ docs/method.md (lab seeds 1 to 3, shared/realdata) and reported on others.
 from __future__ import annotations
 
 #: Rows that a law which is only nearly right is good for: evidence counts min(1, n0 / n) (coarsening, Miller and Dunson
-#: 2019), so that a fixed deviation never becomes decisive as n grows. Measured; more where the user declared the noise.
+#: 2019), so that a fixed deviation never becomes decisive as n grows. Measured; more where the law counts as exact.
 ROWS_OF_A_NEAR_LAW = 500.0
-ROWS_OF_A_DECLARED_LAW = 1500.0
+ROWS_OF_AN_EXACT_LAW = 1500.0
 #: Below so many rows, what a row pays for being called bad shrinks with them: what a law lacks does not show in few.
 #: Measured: with 150 the giants among 47 stars (starsCYG) stay, with 500 tables of a hundred rows lose some for no
 #: reason.
@@ -36,11 +36,11 @@ GATE_SLOPES = (3.0, 1.0, 1.0)
 
 #: Nats that each row called bad must pay for itself: what is not decisive is settled in favour of keeping rows. A law
 #: that is off gains less than this from a row that it gives up, a mistake more. Measured: with 1 a fifth of
-#: diamonds_price goes, with 1.5 in one fold of five, with 2 more slipped decimals stay. 0 where the noise is declared.
+#: diamonds_price goes, with 1.5 in one fold of five, with 2 more slipped decimals stay. 0 for an exact law.
 KEEPING = 1.75
 #: Deviations of the fitted law within which a row pays besides for being called bad, as much as it is likelier there
 #: (one row in a hundred is further out): a bad row that does harm is seen. Measured on 58 tables that had lost rows for
-#: no reason (docs/method.md): 3 leaves more of them alone and loses shifts of four widths. 0 where noise is declared.
+#: no reason (docs/method.md): 3 leaves more alone and loses shifts of four widths. 0 for an exact law.
 SEEN = 2.58
 #: Log odds against a population of bad rows before the data are seen: 20 to 1.
 PRICE = 3.0

@@ -29,7 +29,7 @@ _LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 60
 _SECOND_LOOKS, _SETTLED = 6, 2
 _WITHOUT_LIMIT = 12
 # Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
-# counts at most 500 rows (1500 where the noise is declared), and a sample of 2000 tells their sum to a few nats.
+# counts at most 500 rows (1500 where the law counts as exact), and a sample of 2000 tells their sum to a few nats.
 _OUT_OF_REACH = 30.0
 # What the others are compared with, and what says how the law is off where none is followed.
 _NOTHING, _GROSS, _SHIFTED = "nothing is wrong", "gross rows", "shifted rows"
@@ -95,10 +95,11 @@ class Verdict:
     contested: Contested | None
 
 
-def weigh_explanations(model: ModelWithLaw, budget: float) -> Verdict:
+def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | None = None) -> Verdict:
     """Compare the explanations of a model's rows and average their weights.
 
-    The law says which kind its responses are of: one number a row, a label, or a vector.
+    The law says which kind its responses are of: one number a row, a label, or a vector. ``exact_law`` matters to
+    numbers only: labels have one law, and a vector's covariance is declared or fitted by its model.
     """
     found: Mapping[str, Fitted]
     contested = None
@@ -107,7 +108,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float) -> Verdict:
     elif model.response_kind == "vector":
         found = explain_vectors(model, budget)
     else:
-        found, contested = _explain_numbers(ScoredRows(model), budget)
+        found, contested = _explain_numbers(ScoredRows(model, exact_law), budget)
     return _averaged(found, contested, model.n_rows, budget)
 
 
@@ -137,7 +138,7 @@ def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation
     followed = _best_allowed(list(found.values()))
     rows, budget, called = followed.rows, followed.budget, followed.called
     spent = (1.0 - constants.LEEWAY) * budget
-    if rows.declared or called < spent or budget >= constants.DEFAULT_BUDGET:
+    if rows.exact_law or called < spent or budget >= constants.DEFAULT_BUDGET:
         return found
     free = best(list(_explanations(rows, constants.DEFAULT_BUDGET).values()))
     decisive = free.evidence > followed.evidence + constants.PRICE
@@ -172,7 +173,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         found[_SHIFTED] = _best_allowed(shifted)
     # Where rows pay for being called bad, groups that show only by their place or by many small scores never do: the
     # thorough search finds nothing there (benchmarks/results/ablation.md).
-    thorough = rows.declared
+    thorough = rows.exact_law
     by_place = suspects_by_place(rows, budget, thorough)
     looked = [gross.with_population(who).fit(_LOOK) for who in by_place.values() if who.any()]
     for index, theta in enumerate(distinct):
@@ -185,7 +186,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     one = _best_allowed(settled)
     found["a bad population"] = one
     # Where noise is estimated a second population finds no more mistakes, but fits what a law lacks.
-    told = rows.model.noise != "estimated"
+    told = rows.exact_law or rows.model.noise == "implied"
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
         left = 1.0 - one.members.sum(axis=1)
@@ -214,7 +215,7 @@ def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
     """
     followed = _best_allowed(list(found.values()))
     rows, budget = followed.rows, followed.budget
-    if rows.declared:
+    if rows.exact_law:
         return None
     law = max(found[_NOTHING], found[_GROSS], key=lambda explanation: explanation.evidence)
     suspects = list(suspects_by_place(rows, budget, thorough=True).values())

@@ -36,10 +36,19 @@ class TrustSelector(Selector):
 
     Needs a model that says the law of its rows (:class:`robula.models.law.ModelWithLaw`); others get a
     :class:`SpectralFilter` on their gradients, with a warning.
+
+    Parameters
+    ----------
+    exact_law : bool, optional
+        True takes the model's law at its word: what disagrees with it is bad, also where each row does so only a
+        little. That finds more bad rows, and takes whatever the law lacks (skew, tails, a bend) for bad rows. False
+        takes the law for nearly right, as real data are. None, the default, is True where the model was told its noise
+        (``noise_scale=1.0``) and False where noise is estimated or implied.
     """
 
     name: ClassVar[str | None] = "trust"
     citations: ClassVar[tuple[str, ...]] = ("miller2019", "jones2009", "louis1982")
+    exact_law: bool | None = None
 
     def prepared(self, model: Model, contamination: float) -> Selector:
         """Find the row weights of this model, once."""
@@ -54,7 +63,7 @@ class TrustSelector(Selector):
                 BreakdownWarning,
             )
             return SpectralFilter()
-        return PreparedTrust(self, judge(model, contamination))
+        return PreparedTrust(self, judge(model, contamination, self.exact_law))
 
     def select_rows(self, model: Model, theta: FloatArray, contamination: float) -> Selection:
         """Return the selection for this model; it is found anew at each call, so prepare the selector for a run."""
@@ -109,9 +118,9 @@ class Trust:
         }
 
 
-def judge(model: ModelWithLaw, contamination: float) -> Trust:
+def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
-    verdict = weigh(model, contamination)
+    verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
     precision = weighted_precision(model, weights, theta)
@@ -119,10 +128,10 @@ def judge(model: ModelWithLaw, contamination: float) -> Trust:
     return conclude(verdict, weights, theta, contamination, wider, precision)
 
 
-def weigh(model: ModelWithLaw, contamination: float) -> Verdict:
+def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Verdict:
     """Compare the explanations of a model's rows, or refuse rows without noise."""
     try:
-        return weigh_explanations(model, contamination)
+        return weigh_explanations(model, contamination, exact_law)
     except np.linalg.LinAlgError:
         raise InputError(
             "the rows cannot be weighed: the model fits most of them exactly, so their noise cannot be told. Pass "
@@ -238,7 +247,9 @@ class PreparedTrust(Selector):
 
 
 @few_threads_for_small_data
-def trust(model: Model | LargeModel, contamination: float | Literal["estimate"]) -> Trust:
+def trust(
+    model: Model | LargeModel, contamination: float | Literal["estimate"], *, exact_law: bool | None = None
+) -> Trust:
     """Which rows to trust, and what is off in the declared law, without sampling.
 
     Parameters
@@ -247,6 +258,8 @@ def trust(model: Model | LargeModel, contamination: float | Literal["estimate"])
         One that says the law of its rows.
     contamination : float or "estimate"
         Upper bound on the share of bad rows, in [0, 0.5); "estimate" where it is not known.
+    exact_law : bool, optional
+        Whether the model's law is taken at its word, as for :class:`TrustSelector`.
 
     Returns
     -------
@@ -264,9 +277,11 @@ def trust(model: Model | LargeModel, contamination: float | Literal["estimate"])
     if isinstance(model, LargeModel):
         from robula.selectors.trust.streamed_trust import trust_by_passes
 
-        return judge(model.sample, budget) if model.in_memory else trust_by_passes(model, budget).found
+        if model.in_memory:
+            return judge(model.sample, budget, exact_law)
+        return trust_by_passes(model, budget, exact_law).found
     if not isinstance(model, ModelWithLaw):
         raise InputError(
             f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."
         )
-    return judge(model, budget)
+    return judge(model, budget, exact_law)

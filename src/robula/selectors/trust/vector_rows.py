@@ -55,7 +55,7 @@ class CloudExplanation:
     ) -> None:
         self._model, self._budget, self._bad, self._free = model, budget, bad, free
         n, d = model.n_rows, model.whitened(model.initial).shape[1]
-        self._counted = min(1.0, constants.ROWS_OF_A_DECLARED_LAW / n)
+        self._counted = min(1.0, constants.ROWS_OF_AN_EXACT_LAW / n)
         self._members = members
         self._share, self._group_share = 0.02, 0.0 if members is None else max(float(members.mean()), 1e-3)
         self._gross_scale = constants.GROSS_SCALE
