@@ -44,7 +44,7 @@ def test_one_cell_and_its_tables(tmp_path, monkeypatch):
     assert reference.names == ("beta[0]", "beta[1]", "beta[2]", "beta[3]", "sigma_unconstrained__")
     rows = [bench.line(method, reference) for method in methods_of(cell)]
     bias = {row["method"]: row["bias"] for row in rows}
-    assert set(bias) == {"robula", "all rows", "Student-t", "mixture"}
+    assert set(bias) == {"robula", "robula (exact law)", "all rows", "Student-t", "mixture"}
     assert bias["robula"] < 1.0 < bias["all rows"]
     assert rows[0]["bad_weight"] < 0.2 < 0.9 < rows[0]["good_weight"]
     text = board.tables(pd.DataFrame(rows))

@@ -66,7 +66,7 @@ def test_a_law_that_could_spend_any_limit_is_a_misfit(curved):
 @pytest.mark.parametrize(("called", "evidence", "wanted"), [(0.3, 50.0, 0.3), (0.1, 50.0, 0.1), (0.3, 11.0, 0.1)])
 def test_who_spends_the_limit_wants_what_a_search_without_one_takes(monkeypatch, called, evidence, wanted):
     # It counts only if it takes clearly more, and is decisively better.
-    rows = SimpleNamespace(declared=False, count=300)
+    rows = SimpleNamespace(exact_law=False, count=300)
 
     def fitted(called: float, evidence: float) -> SimpleNamespace:
         return SimpleNamespace(rows=rows, budget=0.1, called=called, evidence=evidence, wanted=called)

@@ -9,7 +9,7 @@ import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray, IntArray
-from robula._validation import check_contamination, warn
+from robula._validation import check_contamination, show, warn
 from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
@@ -49,6 +49,12 @@ class TrustSelector(Selector):
     name: ClassVar[str | None] = "trust"
     citations: ClassVar[tuple[str, ...]] = ("miller2019", "jones2009", "louis1982")
     exact_law: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.exact_law not in (None, True, False):
+            raise InputError(
+                f"exact_law={show(self.exact_law)} must be True, False, or None (True where the noise was declared)."
+            )
 
     def prepared(self, model: Model, contamination: float) -> Selector:
         """Find the row weights of this model, once."""
@@ -274,6 +280,7 @@ def trust(
     True
     """
     budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    exact_law = TrustSelector(exact_law).exact_law
     if isinstance(model, LargeModel):
         from robula.selectors.trust.streamed_trust import trust_by_passes
 
