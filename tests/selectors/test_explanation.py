@@ -11,6 +11,7 @@ from robula.selectors.trust.bad_population import BadPopulation
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
+from tests.helpers import unknown_scale
 
 
 def scored_rows(n: int = 300, shift: float = 0.0, share: float = 0.0, noise: float | str = "estimate") -> ScoredRows:
@@ -122,3 +123,19 @@ def test_lighter_tails_than_declared_are_held_back():
     heavier, lighter = np.array([0.0, 0.0, -0.1]), np.array([0.0, 0.0, 0.1])
     assert law.log_prior(heavier) == pytest.approx(-0.5 * (0.1 / constants.SHAPE) ** 2)
     assert law.log_prior(lighter) == pytest.approx(-0.5 * (0.1 / constants.LIGHT_TAIL) ** 2)
+
+
+def test_an_explanation_is_given_up_only_where_its_rise_would_not_reach():
+    """A law that is free takes many steps to explain gross rows by its tails."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X @ [1.0, -1.0] + rng.standard_normal(300)
+    y[:40] *= 10.0
+    rows = ScoredRows(unknown_scale(X, y))
+
+    def fitted(reach: float) -> Explanation:
+        return Explanation(rows, plain_mode(rows), 0.2, gross=False).fit(60, reach)
+
+    whole = fitted(-np.inf).evidence
+    assert fitted(whole - 5.0).evidence == whole
+    assert fitted(whole + 1000.0).evidence < whole - 1.0
