@@ -59,9 +59,9 @@ def missing_codes(different: FloatArray, counts: IntArray, *, sure: bool = False
     if len(different) > FEW_VALUES:
         # Also inside the column's range, where hardly another value is there as often.
         often = max(_FEWEST_CODES, _TIMES_AS_OFTEN * float(np.quantile(counts, 0.9)))
-        for value, count in zip(different[first:last].tolist(), counts[first:last].tolist(), strict=True):
-            if count >= often and (value <= -99 if sure else abs(value) >= 99) and _looks_like_a_code(value):
-                found.append(value)
+        inside = different[first:last]
+        far = inside <= -99 if sure else np.abs(inside) >= 99
+        found += filter(_looks_like_a_code, inside[far & (counts[first:last] >= often)].tolist())
     return tuple(found)
 
 

@@ -273,10 +273,12 @@ def _regression_path(
     """Refit, with fewer draws, for other assumed shares of bad rows."""
     lines = []
     for level in _levels(options.contamination):
-        other = clone(fitted).set_params(contamination=level, **_shorter(options))
-        with _unheard():
-            other.fit(design, y.to_numpy(), **of_rows)
-        lines += _path_lines(level, other.posterior_)
+        posterior = fitted.posterior_
+        if level != options.contamination:
+            other = clone(fitted).set_params(contamination=level, **_shorter(options))
+            with _unheard():
+                posterior = other.fit(design, y.to_numpy(), **of_rows).posterior_
+        lines += _path_lines(level, posterior)
     return _path_table(lines)
 
 
@@ -309,9 +311,11 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
         raise KeyboardInterrupt
     lines = []
     for level in _levels(options.contamination) if options.sensitivity else []:
-        with _unheard():
-            other = sample(model, **{**sampler, "contamination": level, **_shorter(options)})
-        lines += _path_lines(level, back(other))
+        other = posterior
+        if level != options.contamination:
+            with _unheard():
+                other = back(sample(model, **{**sampler, "contamination": level, **_shorter(options)}))
+        lines += _path_lines(level, other)
     return TableFit(
         model="mean",
         target=None,
