@@ -74,3 +74,11 @@ def test_rows_in_passes_take_the_same_word():
 def test_what_it_takes():
     with pytest.raises(InputError, match="exact_law='yes'"):
         TrustSelector(exact_law="yes")
+
+
+def test_a_large_model_is_sampled_with_the_selectors_word():
+    X, y, bad = shifted(60_000)
+    options = {"noise_scale": "estimate", "prior": robula.NormalPrior(0.0, 10.0), "intercept": True}
+    model = robula.LargeModel(robula.LinearModel, X, y, **options)
+    posterior = robula.sample(model, contamination=0.2, selector=TrustSelector(exact_law=True), draws=50)
+    assert posterior.row_weights[:bad].mean() < 0.35

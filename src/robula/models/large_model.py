@@ -40,7 +40,7 @@ class LargeModel:
     Parameters
     ----------
     kind : class
-        ``LinearModel``, ``LogisticModel``, ``PoissonModel`` or ``MeanModel``.
+        ``MeanModel``, or any regression of numbers, counts or two classes (not ``MultinomialModel``).
     X : Dask array or frame, numpy.memmap, array, or RowSource
         Shape (n, p). Blocks of rows are read again in every pass.
     y : the same kind, optional
@@ -53,7 +53,7 @@ class LargeModel:
     Attributes
     ----------
     sample : Model
-        The model of ``min(n, 50 000)`` rows, drawn without replacement, in memory.
+        The model of 10 000 to 50 000 rows (all, where there are fewer), drawn without replacement, in memory.
     places : ndarray
         Which rows these are.
     n_rows, dim, prior, parameter_names

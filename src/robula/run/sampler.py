@@ -45,7 +45,7 @@ from robula.run.step_choice import (
     step_size_from,
 )
 from robula.run.step_pair import StepBias
-from robula.selectors import resolve_selector
+from robula.selectors import SampleMean, TrustSelector, resolve_selector
 from robula.selectors.selection import Selector
 from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.target.selection_refresh import RefreshRule
@@ -150,7 +150,8 @@ def sample(
     began = time.perf_counter()
     given = (step_size, start, start_variance, checkpoint)
     by_passes = kernel == "auto" and all(value is None for value in given)
-    by_passes = by_passes and likelihood_rows == "weights" and selector in ("trust", "mean") and thin == 1
+    rule = selector in ("trust", "mean") or isinstance(selector, TrustSelector | SampleMean)
+    by_passes = by_passes and likelihood_rows == "weights" and rule and thin == 1
     if isinstance(model, Regression) and by_passes and not model.in_memory and LargeModel.can_be(model):
         model = LargeModel.of(model) if model.n_rows > SAMPLE_ROWS else model
     if isinstance(model, LargeModel) and model.in_memory:

@@ -118,8 +118,8 @@ def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[s
 def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorough: bool) -> dict[str, FloatArray]:
     """Rows (n,) that might be a population by their scores at theta.
 
-    Large scores of either sign; scores of one size that lean to one side of the features; and, where ``thorough``, the
-    ends of the direction in which squared scores vary most and of the one along which scores are most cubic.
+    Large scores of either sign; where ``thorough``, also scores of one size that lean to one side of the features, and
+    the ends of the direction in which squared scores vary most and of the one along which scores are most cubic.
     """
     z = _points(rows, theta)
     z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.exact_law else 1e-9)

@@ -197,10 +197,10 @@ class Explanation:
         self.evidence = self._evidence()
         return self
 
-    def priced(self, keeping: float, budget: float | None = None) -> Explanation:
-        """Return a copy, fitted as far, whose rows pay another price for being called bad, within another budget."""
+    def within(self, budget: float) -> Explanation:
+        """Return a copy, fitted as far, with another budget."""
         other = copy(self)
-        other.keeping, other.budget = keeping, self.budget if budget is None else budget
+        other.budget = budget
         other.law, other.populations = copy(self.law), [copy(population) for population in self.populations]
         return other
 
@@ -219,7 +219,7 @@ class Explanation:
             return
         if self.rows.exact_law or self.wanted < self.budget:
             return
-        doubt = 1.0 - self.priced(self.keeping, constants.MOST_BAD).fit(steps).weights
+        doubt = 1.0 - self.within(constants.MOST_BAD).fit(steps).weights
         # Rows that are unmistakable within the budget go beyond it in any case.
         sure = float(doubt[self.decisive > constants.GROSS_ODDS].sum())
         wanted = float(doubt.sum()) - max(sure - self.budget * self.rows.count, 0.0)

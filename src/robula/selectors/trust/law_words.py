@@ -11,8 +11,8 @@ from robula.selectors.trust.trust_search import Contested, Verdict
 
 # What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
 _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
-# Above this share bad rows are said to be rarely mistakes: more than any board of ours injects, and what a tenth of the
-# tables of docs/method.md lose as they come where no limit is declared.
+# Above this share bad rows are said to be rarely mistakes: more than the real-data board injects, and what a tenth of
+# the tables of docs/method.md lose as they come where no limit is declared.
 _MANY = 0.2
 #: Least probability at which an explanation has a say.
 _LIKELY = 0.05

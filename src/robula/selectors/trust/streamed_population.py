@@ -31,9 +31,10 @@ class BlockRows(ScoredRows):
         space: FeatureSpace | None,
         ends: tuple[float | None, ...],
         codes: tuple[float, ...],
+        exact_law: bool,
     ) -> None:
         self._ends, self.response_codes = ends, codes
-        super().__init__(model, space=space)
+        super().__init__(model, exact_law, space)
 
     def scores_at(self, theta: FloatArray) -> Scores:
         """Scores at theta (d,): of many rows none has a leverage to speak of."""

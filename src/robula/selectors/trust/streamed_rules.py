@@ -263,7 +263,7 @@ class NumberRule(Rule):
 
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each row to be gross or in a bad population; all rows decide how many are."""
-        rows = BlockRows(model, space, self._ends, self._codes)
+        rows = BlockRows(model, space, self._ends, self._codes, self._exact_law)
         scores, fixed = rows.scores_at(theta), rows.scores_at(self._theta)
         share, scale = self._gross
         ones = np.ones(model.n_rows)
@@ -287,7 +287,7 @@ class NumberRule(Rule):
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)
 
     def _price_of_the_unseen(self, rows: ScoredRows, scores: Scores) -> FloatArray:
-        if self._exact_law:
+        if rows.exact_law:
             return np.zeros(rows.count)
         return price_of_the_unseen(self._law_at(rows, self._theta), scores.point)
 

@@ -1,7 +1,7 @@
 """The trust rule on rows that are read in blocks: explanations found on a sample, theta and weights from all rows.
 
-What the bad rows and the law look like is taken from the rows in memory (50 000); where the posterior is, how many rows
-are bad and every row's weight come from passes over all rows, each of them a step of Newton's method.
+What the bad rows and the law look like is taken from 10 000 to 50 000 rows in memory; where the posterior is, how many
+rows are bad and every row's weight come from passes over all rows, each of them a step of Newton's method.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ MOST_FOR_APART = GROSS_ODDS + KEEPING + 0.5 * SEEN**2
 LEEWAY = 0.15
 
 #: What a population gains for every column on clean rows, because it is chosen among as many directions: .8 to 1.3 nats
-#: at 50 to 200 columns and 500 to 2000 rows, measured. Where noise is estimated, KEEPING takes care of it.
+#: at 50 to 200 columns and 500 to 2000 rows, measured. Elsewhere KEEPING takes care of it.
 PRICE_OF_A_COLUMN = 1.3
 
 #: Search on so many rows at most; the result is then fitted to all of them.

@@ -99,7 +99,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     """Compare the explanations of a model's rows and average their weights.
 
     The law says which kind its responses are of: one number a row, a label, or a vector. ``exact_law`` matters to
-    numbers only: labels have one law, and a vector's covariance is declared or fitted by its model.
+    numbers only: labels have one law, and a vector's covariance is declared, or fitted by the rule.
     """
     found: Mapping[str, Fitted]
     contested = None
@@ -185,7 +185,8 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         return found
     one = _best_allowed(settled)
     found["a bad population"] = one
-    # Where noise is estimated a second population finds no more mistakes, but fits what a law lacks.
+    # Where noise is estimated and the law only nearly right, a second population finds no more mistakes, but fits what
+    # the law lacks.
     told = rows.exact_law or rows.model.noise == "implied"
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
@@ -210,7 +211,7 @@ def _nothing_wrong(rows: ScoredRows, plain: FloatArray, gross: Explanation) -> E
 def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
     """The best population where nothing is paid for calling its rows bad, if that is decisive.
 
-    Clean rows are 5 to 20 nats against it, a fifth of the rows at one far place 10 to 140 for it, and laws that bend or
+    Clean rows are 5 to 19 nats against it, a fifth of the rows at one far place 10 to 140 for it, and laws that bend or
     grow with the features as much: who knows the data can tell which it is, the data do not.
     """
     followed = _best_allowed(list(found.values()))

@@ -43,7 +43,8 @@ class TrustSelector(Selector):
         True takes the model's law at its word: what disagrees with it is bad, also where each row does so only a
         little. That finds more bad rows, and takes whatever the law lacks (skew, tails, a bend) for bad rows. False
         takes the law for nearly right, as real data are. None, the default, is True where the model was told its noise
-        (``noise_scale=1.0``) and False where noise is estimated or implied.
+        as a number (``noise_scale=1.0``) and False where noise is estimated or implied. For models of one number a row;
+        labels and vectors have no such choice.
     """
 
     name: ClassVar[str | None] = "trust"

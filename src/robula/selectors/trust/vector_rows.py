@@ -169,7 +169,7 @@ def _suspects(model: ModelWithLaw, space: FeatureSpace, budget: float, theta: Fl
     middle = rows - np.median(rows, axis=0)
     skew = (middle**2).sum(axis=1) @ np.clip(middle, -6.0, 6.0)
     coordinates = [(middle**2).sum(axis=1), *space.directions.T, middle @ skew]
-    values, axes = np.linalg.eigh(np.cov(np.clip(middle, -6.0, 6.0).T).reshape(rows.shape[1], rows.shape[1]))
+    axes = np.linalg.eigh(np.cov(np.clip(middle, -6.0, 6.0).T).reshape(rows.shape[1], rows.shape[1]))[1]
     coordinates.append(middle @ axes[:, -1])
     found = []
     for values in coordinates:
