@@ -23,8 +23,8 @@ from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
 from robula.selectors.trust.trust_selector import PreparedTrust, Trust, TrustSelector, conclude, weigh
 from robula.tables.row_source import Sums
 
-# An explanation less probable than this is left out.
-_NEGLIGIBLE = 1e-3
+# An explanation less probable than this is left out: no weight changes by more, and each costs as much as all passes.
+_NEGLIGIBLE = 1e-2
 _PASSES = 10
 # Squared length of the last step, in posterior widths. Newton's method squares it: after such a step 1e-4 widths were
 # left, and 2e-3 at worst (d = 20, 10^5 and 10^6 rows).
