@@ -39,7 +39,7 @@ def block_of(kind: str, first: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
         return X, (y ^ bad).astype(np.float64)
     X[bad] = 0.5 * X[bad] + 1.0
     y = X @ truth + rng.standard_normal(rows)
-    y[bad] += 4.0
+    y[bad] += 8.0
     return X, y
 
 
