@@ -114,6 +114,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    arguments.results.mkdir(parents=True, exist_ok=True)
     file = arguments.results / "coverage.csv"
     if not file.exists():
         file.write_text(",".join(Line._fields) + "\n", encoding="utf-8")
