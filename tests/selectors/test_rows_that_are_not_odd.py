@@ -142,3 +142,13 @@ def test_many_bad_rows_are_said_to_be_rarely_mistakes():
     assert share_words(verdict, 0.2) == ()
     declared = weigh_explanations(robula.LinearModel(x, y, noise_scale=1.0, intercept=True), 0.3)
     assert share_words(declared, 0.25) == ()
+
+
+@pytest.mark.parametrize(("rows", "bad", "said"), [(60, 5, True), (60, 0, False), (250, 20, False)])
+def test_bad_rows_among_few_are_said_to_be_uncertain(rows, bad, said):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 2))
+    y = x @ [1.0, -1.0] + rng.standard_normal(rows) + 12.0 * (np.arange(rows) < bad)
+    found = robula.trust(unknown_scale(x, y), 0.2)
+    assert (found.weights[:bad] < 0.1).all()
+    assert any(f"of only {rows} rows" in words for words in found.law) == said

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.trust_search import Contested, Verdict
 
@@ -14,6 +15,8 @@ _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
 # Above this share bad rows are said to be rarely mistakes: more than the real-data board injects, and what a tenth of
 # the tables of docs/method.md lose as they come where no limit is declared.
 _MANY = 0.2
+# What counts as a row.
+_ONE_ROW = 0.5
 #: Least probability at which an explanation has a say.
 _LIKELY = 0.05
 
@@ -86,12 +89,19 @@ def exact_words(verdict: Verdict) -> tuple[str, ...]:
 
 
 def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
-    """Say that so many bad rows are rarely mistakes, where only the data say that they are bad."""
+    """Say where bad rows may be none, for only the data say that they are bad: so many, or of so few rows."""
     fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation)]
-    if share <= _MANY or any(fit.rows.exact_law for fit in fits) or not fits:
+    if not fits or fits[0].rows.exact_law:
         return ()
-    words = (
-        f"{share:.0%} of the rows are called bad, and so many are rarely mistakes (look at them: two kinds of rows "
-        "need a column that tells them apart, a curve needs squares or a log)"
-    )
-    return (words,)
+    rows, words = fits[0].rows.count, []
+    if share > _MANY:
+        words.append(
+            f"{share:.0%} of the rows are called bad, and so many are rarely mistakes (look at them: two kinds of rows "
+            "need a column that tells them apart, a curve needs squares or a log)"
+        )
+    elif rows < constants.FEW_ROWS and share * rows > _ONE_ROW:
+        words.append(
+            f"{share * rows:.0f} of only {rows} rows are called bad: so few hardly tell mistakes from a law that is a "
+            "little off (look at these rows, and compare with contamination=0)"
+        )
+    return tuple(words)
