@@ -1,4 +1,4 @@
-"""The ablation: every part can be switched off and is on again afterwards, and leaving one out changes what is found."""
+"""The ablation: every part can be switched off, is on again afterwards, and is missed while it is off."""
 
 from __future__ import annotations
 
