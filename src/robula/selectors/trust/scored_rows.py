@@ -168,12 +168,7 @@ class ScoredRows:
         return Scores(point, lower, upper, scale, interval, float(unit.sum()), self._response_density - unit)
 
     def mode(self, weights: FloatArray, theta: FloatArray, steps: int = 2) -> FloatArray:
-        """Mode (d,) of the rows so weighted, or so many steps towards it.
-
-        A row with a cell that stands apart counts as far as it is rather clean than bad: a thousand times too far out,
-        a hundredth of a row still holds the whole fit.
-        """
-        weights = np.where(self.space.apart > 0.0, np.maximum(2.0 * weights - 1.0, 0.0), weights)
+        """Mode (d,) of the rows so weighted, or so many steps towards it."""
         return weighted_mode(self.model, weights, theta, steps)
 
     def leverage_of_all(self, theta: FloatArray) -> FloatArray:
