@@ -51,10 +51,6 @@ _PRIOR = robula.NormalPrior(0.0, 100.0)
 # The parts -----------------------------------------------------------------------------------------------------------
 
 
-def _constant(name: str, value: float) -> Callable[[ExitStack], None]:
-    return lambda stack: stack.enter_context(patch.object(trust_constants, name, value))
-
-
 def _attribute(owner: object, name: str, value: object) -> Callable[[ExitStack], None]:
     return lambda stack: stack.enter_context(patch.object(owner, name, value))
 
@@ -113,10 +109,6 @@ def _gate_without(place: int) -> Callable[[ExitStack], None]:
     return _attribute(bad_population, "_gate_columns", fewer)
 
 
-def _without_cells(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(feature_space.FeatureMap, "cells_apart", lambda self, x: np.zeros(len(x))))
-
-
 def _as_it_is(stack: ExitStack) -> None:
     """Change nothing."""
 
@@ -132,10 +124,10 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "gate: place": _gate_without(1),
     "gate: disagreement": _gate_without(2),
     "gate: distance": _gate_without(3),
-    "price of a row": _constant("KEEPING", 0.0),
-    "price of rows that are not odd": _constant("SEEN", 0.0),
-    "coarsening": _constant("ROWS_OF_A_NEAR_LAW", 1e9),
-    "cells that stand apart": _without_cells,
+    "price of a row": _attribute(trust_constants, "KEEPING", 0.0),
+    "price of rows that are not odd": _attribute(trust_constants, "SEEN", 0.0),
+    "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
+    "cells that stand apart": _attribute(feature_space.FeatureMap, "cells_apart", lambda self, x: np.zeros(len(x))),
     "beginning: best half": _without_beginning(1),
     "beginning: window": _without_beginning(2),
     "beginning: near rows": _without_beginning(3),

@@ -71,9 +71,10 @@ def test_rows_in_passes_take_the_same_word():
     assert near.share <= exact.share + 0.02
 
 
-def test_what_it_takes():
-    with pytest.raises(InputError, match="exact_law='yes'"):
-        TrustSelector(exact_law="yes")
+@pytest.mark.parametrize("wrong", ["yes", 2, np.ones(2)])
+def test_what_it_takes(wrong):
+    with pytest.raises(InputError, match="must be True, False, or None"):
+        TrustSelector(exact_law=wrong)
 
 
 def test_a_large_model_is_sampled_with_the_selectors_word():

@@ -52,7 +52,7 @@ class TrustSelector(Selector):
     exact_law: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.exact_law not in (None, True, False):
+        if not (self.exact_law is None or isinstance(self.exact_law, bool)):
             raise InputError(
                 f"exact_law={show(self.exact_law)} must be True, False, or None (True where the noise was declared)."
             )
