@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 # From so many log-likelihoods on, draws are left out, down to so many.
 _MOST_VALUES, _ENOUGH_DRAWS = 2 * 10**7, 1000
+# Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
@@ -273,7 +273,8 @@ def _covariances(
     # Log-likelihoods are not centred, so the columns must be, over the draws that are used.
     columns = columns - columns.mean(axis=0)
     total, mean = np.zeros((columns.shape[1], model.n_rows)), np.zeros(model.n_rows)
-    step = max(1, _BLOCK // model.n_rows)
+    # No fewer draws at a time than sums a row, or adding to the sums takes longer than what is added.
+    step = max(_BLOCK // model.n_rows, columns.shape[1])
     for first in range(0, len(draws), step):
         part = slice(first, first + step)
         values = model.log_likelihood(draws[part])
