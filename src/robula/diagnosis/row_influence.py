@@ -31,6 +31,8 @@ _MOST_VALUES, _ENOUGH_DRAWS = 2 * 10**7, 1000
 _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
+# Directions in which draws spread less than this, relative to the most, are none.
+_NO_SPREAD = 1e-14
 _NAMED, _LABELLED = 3, 5
 _MOST_WORK, _FEWEST_DRAWS = 2e10, 1000
 
@@ -222,7 +224,7 @@ def influence(
         weights = _effective_weights(posterior)
         slopes = parameters if others is None else others
         covariance = centred.T @ centred / (len(draws) - 1.0)
-        gradients = np.asarray(np.linalg.lstsq(used, parameters.T, rcond=None)[0].T, dtype=np.float64)
+        gradients = np.asarray(parameters @ np.linalg.pinv(used, rcond=_NO_SPREAD, hermitian=True), dtype=np.float64)
         directions = (
             np.eye(model.dim)
             if f is None
