@@ -157,8 +157,8 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         )
     if found.get("copied"):
         mild.append(
-            f"{len(found['copied'])} rows are copies of one another, far more often than chance repeats rows here; each "
-            "group of copies counts once. Take them out of the table, or say why they are there."
+            f"{len(found['copied'])} rows are copies of one another, far more than chance repeats rows; each group "
+            "of copies counts once. Take them out of the table, or find out why they are there."
         )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
