@@ -1,7 +1,7 @@
 """Run the real-data board, or go on with it, and write its page.
 
 python -m benchmarks.realdata [--quick] [--jobs 2] [--methods robula | rivals | mm,huber] [--sets Auto,diabetes]
-    [--rates 0,0.1] [--told 0.2] [--page]
+    [--kinds copies,x*10] [--rates 0,0.1] [--told 0.2] [--page]
 
 Every finished cell is a line of benchmarks/realdata/results.csv and is not run again; a killed run goes on where it was.
 After a change of robula: --methods robula --fresh. The development data are found by ROBULA_REALDATA_DIR.
@@ -26,6 +26,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 from benchmarks.realdata import store  # noqa: E402  (after the threads are set)
+from benchmarks.realdata.errors import AS_THEY_COME, KINDS  # noqa: E402
 from benchmarks.realdata.page import write_page, write_readme  # noqa: E402
 from benchmarks.realdata.plan import FEWEST_ROWS, METHODS, OURS, Cell, cells  # noqa: E402
 from benchmarks.realdata.run import run_problem  # noqa: E402
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument("--methods", default="all", help=f"all, rivals, or some of {', '.join(METHODS)}")
     parser.add_argument("--sets", help=f"some of {', '.join(names())}")
+    parser.add_argument("--kinds", help=f"some of {', '.join((AS_THEY_COME, *KINDS)).replace('%', '%%')}")
     parser.add_argument(
         "--rates", type=_numbers, help="some of the shares of wrong rows: 0,0.05,0.1; 0 is as they come"
     )
@@ -95,7 +97,12 @@ def _chosen(arguments: argparse.Namespace) -> list[Cell]:
     rivals = [name for name in METHODS if name != OURS]
     told = {"all": list(METHODS), "rivals": rivals}.get(arguments.methods) or arguments.methods.split(",")
     sets = names() if arguments.sets is None else arguments.sets.split(",")
-    for what, asked, known in (("method", told, METHODS), ("set", sets, names())):
+    kinds = (AS_THEY_COME, *KINDS) if arguments.kinds is None else arguments.kinds.split(",")
+    for what, asked, known in (
+        ("method", told, METHODS),
+        ("set", sets, names()),
+        ("kind", kinds, (AS_THEY_COME, *KINDS)),
+    ):
         if unknown := sorted(set(asked) - set(known)):
             sys.exit(f"unknown {what}(s) {', '.join(unknown)}; known: {', '.join(known)}")
     sizes: dict[str, int] = {}
@@ -109,6 +116,7 @@ def _chosen(arguments: argparse.Namespace) -> list[Cell]:
         for cell in cells(arguments.quick)
         if cell.set in sizes
         and cell.method in told
+        and cell.kind in kinds
         and (arguments.rates is None or cell.rate in arguments.rates)
         and (arguments.told is None or not cell.contamination or cell.contamination in arguments.told.split(","))
         and not (arguments.no_nuts and cell.method.endswith("_nuts"))

@@ -155,6 +155,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             f"{removed:.1%} of the labels are called wrong: look at them. Labels alone do not tell wrong ones from a "
             "model that lacks an interaction or a curve; compare with a model that has them."
         )
+    if found.get("copied"):
+        mild.append(
+            f"{len(found['copied'])} rows are copies of one another, far more than chance repeats rows; each group "
+            "of copies counts once. Take them out of the table, or find out why they are there."
+        )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
     size, r_hat = measured.effective_sample_size, measured.r_hat

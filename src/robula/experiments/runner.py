@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from robula._files import write_text
-from robula.exceptions import BreakdownWarning, RobulaError, StepSizeWarning, TruncationBiasWarning
+from robula.exceptions import (
+    BreakdownWarning,
+    ConvergenceWarning,
+    RobulaError,
+    StepSizeWarning,
+    TruncationBiasWarning,
+)
 from robula.run.driver import track
 
 #: What a job returns: rows for the table, and longer lists of numbers for the figures.
@@ -137,10 +143,10 @@ def leave_with_parent(parent: int) -> None:
 
 def _work(job: Job, registry: str) -> Outcome:
     work = importlib.import_module(registry).WORK
-    # Small n with large d and large steps are part of the experiments; every worker would print its own warning.
-    warnings.simplefilter("ignore", BreakdownWarning)
-    warnings.simplefilter("ignore", StepSizeWarning)
-    warnings.simplefilter("ignore", TruncationBiasWarning)
+    # Small n with large d, large steps and short chains are part of the experiments, and R-hat of their tables; every
+    # worker would print its own warning.
+    for expected in (BreakdownWarning, ConvergenceWarning, StepSizeWarning, TruncationBiasWarning):
+        warnings.simplefilter("ignore", expected)
     try:
         outcome: Outcome = job.run(work)
         return outcome

@@ -93,8 +93,7 @@ def _points(rows: ScoredRows, theta: FloatArray) -> FloatArray:
 def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[str, FloatArray]:
     """Rows (n,) that might be a population by where they are, or by one response that many share.
 
-    Those far out; where ``thorough``, also those near the middle and the ends of the directions in which rows look
-    least normal.
+    Those far out; where ``thorough``, also the ends of the directions in which rows look least normal.
     """
     found: dict[str, FloatArray] = {}
     space = rows.space
@@ -103,8 +102,6 @@ def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[s
         # They may be more than the budget: codes are unmistakable.
         some = 0 < int(apart.sum()) <= constants.MOST_BAD * rows.count
         found["far"] = _sure(apart if some else space.distance > np.quantile(space.distance, 1.0 - budget))
-        if thorough:
-            found["near"] = _sure(space.distance < np.quantile(space.distance, budget))
     for index, coordinate in enumerate(space.directions.T if thorough else ()):
         found.update({f"direction {index} {end}": who for end, who in _ends(coordinate, budget).items()})
     response = rows.model.response
@@ -118,41 +115,16 @@ def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[s
 def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorough: bool) -> dict[str, FloatArray]:
     """Rows (n,) that might be a population by their scores at theta.
 
-    Large scores of either sign; where ``thorough``, also scores of one size that lean to one side of the features, and
-    the ends of the direction in which squared scores vary most and of the one along which scores are most cubic.
+    Large scores of either sign; where ``thorough``, also the ends of the direction in which squared scores vary most.
     """
     z = _points(rows, theta)
     z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.exact_law else 1e-9)
-    size = np.abs(z)
-    found = {"large": _sure(size > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
+    found = {"large": _sure(np.abs(z) > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
     space = rows.space
-    if not thorough or not space.rank:
-        return found
-    inner, own = space.inner, (space.inner**2).sum(axis=1)
-    leaning = []
-    for low, high in ((0.5, 1.5), (1.0, 2.0), (1.5, 3.0)):
-        inside = (size >= low) & (size < high)
-        sign = np.where(inside, np.sign(z), 0.0)
-        pull = sign @ inner
-        strength = float(pull @ pull - (sign**2) @ own) / max(float(np.abs(sign).sum()), 1.0)
-        towards = inner @ (pull / max(float(np.linalg.norm(pull)), 1e-300))
-        leaning.append((strength, _sure(inside & (z * towards > 0.3 * size), 0.6)))
-    leaning.sort(key=lambda pair: -pair[0])
-    found.update({f"leaning {index}": who for index, (_, who) in enumerate(leaning[:2])})
-    held = np.clip(z, -6.0, 6.0)
-    axes = np.linalg.eigh((inner.T * held**2) @ inner)[1]
-    found.update({f"score {end}": who for end, who in _ends(inner @ axes[:, -1], budget).items()})
-    cubic = max((_cubic_direction(inner, held, axes[:, place]) for place in (-1, 0)), key=lambda pair: pair[0])[1]
-    found["cubic"] = _ends(inner @ cubic, budget)["both"]
+    if thorough and space.rank:
+        axes = np.linalg.eigh((space.inner.T * np.clip(z, -6.0, 6.0) ** 2) @ space.inner)[1]
+        found.update({f"score {end}": who for end, who in _ends(space.inner @ axes[:, -1], budget).items()})
     return found
-
-
-def _cubic_direction(inner: FloatArray, z: FloatArray, start: FloatArray) -> tuple[float, FloatArray]:
-    """Direction u (r,) along which sum z (x'u)^3 is largest: rows further out follow another slope."""
-    for _ in range(8):
-        moved = (z * (inner @ start) ** 2) @ inner
-        start = moved / max(float(np.linalg.norm(moved)), 1e-300)
-    return abs(float(z @ (inner @ start) ** 3)), start
 
 
 def _sure(who: BoolArray, chance: float = _SURE) -> FloatArray:

@@ -48,6 +48,9 @@ PRICE = 3.0
 #: Log distance of a row's oddest cell from its column, in units of its own spread, beyond which it stands apart: the
 #: largest among 1000 normal rows of 20 columns is about 4, of heavy-tailed real columns about 5. Measured.
 APART = 6.0
+#: A row that is in the table so many times as often as any other was copied in. Measured: chance repeats one row at
+#: most 2.7 times as often as the next (geyser 7 and 3, Gunnels 8 and 3; the 290 tables of docs/method.md).
+COPIED = 5
 #: A row that is e^10 times likelier bad may be removed beyond the declared contamination, with a warning.
 GROSS_ODDS = 10.0
 #: Most log odds that a cell which stands apart can give, and what a code for "missing" gives: unmistakable, also after

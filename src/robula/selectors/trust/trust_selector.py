@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from robula.models.posterior_mode import weighted_mode, weighted_precision, widt
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
+from robula.selectors.trust.copied_rows import CopiedRows, copied_rows
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
 from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
@@ -95,6 +96,8 @@ class Trust:
         What is off in the declared law, in words; empty where nothing is.
     contested : ndarray of int
         Rows of a group that may be bad or show what the model lacks, which the data do not tell: they are kept.
+    copied : ndarray of int
+        Rows that are copies of one another, many times over: each group of k of them counts once, 1 / k each.
     misfit : str or None
         Why the model does not fit; None where it does.
     beyond_budget : int
@@ -110,6 +113,7 @@ class Trust:
     explanations: dict[str, float]
     law: tuple[str, ...]
     contested: IntArray
+    copied: IntArray
     misfit: str | None
     beyond_budget: int
     widening: FloatArray | None
@@ -120,6 +124,7 @@ class Trust:
             "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
             "law": list(self.law),
             "contested": self.contested.tolist(),
+            "copied": self.copied.tolist(),
             "misfit": self.misfit,
             "beyond_budget": self.beyond_budget,
         }
@@ -127,6 +132,37 @@ class Trust:
 
 def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    copied = copied_rows(model)
+    if copied is None:
+        return _judge_distinct(model, contamination, exact_law)
+    distinct = model.take(copied.distinct)
+    assert isinstance(distinct, ModelWithLaw)
+    return with_copies(_judge_distinct(distinct, copied.left_of(contamination), exact_law), copied, contamination)
+
+
+def with_copies(found: Trust, copied: CopiedRows, contamination: float) -> Trust:
+    """Say of all rows what was found of them without copies; warns where the copies alone pass the limit."""
+    n, kept = len(copied.place), len(copied.distinct)
+    beyond = max(0, round(copied.copies - contamination * n))
+    if beyond:
+        warn(
+            f"{copied.copies} rows are copies of others, {beyond} more than contamination={contamination:g} declares; "
+            "each group of copies counts once. Take them out of the table.",
+            BreakdownWarning,
+        )
+    weights = copied.spread(found.weights)
+    return replace(
+        found,
+        weights=weights,
+        share=1.0 - float(weights.mean()),
+        standard_error=found.standard_error * kept / n,
+        contested=copied.distinct[found.contested],
+        copied=np.flatnonzero(copied.times > 1),
+        beyond_budget=found.beyond_budget + beyond,
+    )
+
+
+def _judge_distinct(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     theta = weighted_mode(model, weights, verdict.theta)
@@ -188,7 +224,8 @@ def conclude(
             BreakdownWarning,
         )
     error = _standard_error(verdict, weights)
-    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, group, misfit, beyond, wider)
+    none = np.zeros(0, dtype=np.intp)
+    return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, group, none, misfit, beyond, wider)
 
 
 def _standard_error(verdict: Verdict, weights: FloatArray) -> float:

@@ -1,0 +1,100 @@
+"""A row that is in the table many times over counts once; rows that chance repeats count as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import robula
+from robula.exceptions import BreakdownWarning
+from robula.selectors.trust.copied_rows import copied_rows
+from robula.selectors.trust.streamed_trust import prepared_for
+from tests.helpers import unknown_scale
+
+
+def table(copies=(0,), times=30, rows=300, seed=2):
+    """Rows, responses, and which rows are copies (each of ``copies`` is there ``times`` times)."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, 3))
+    y = X @ [1.0, -1.0, 0.5] + rng.standard_normal(rows)
+    copied = np.zeros(rows, dtype=bool)
+    for index, row in enumerate(copies):
+        places = rows - 1 - index * (times - 1) - np.arange(times - 1)
+        X[places], y[places], copied[places] = X[row], y[row], True
+    return X, y, copied
+
+
+def test_copies_of_a_row_count_once_and_the_answer_is_that_without_them():
+    X, y, copied = table()
+    without = robula.trust(unknown_scale(X[~copied], y[~copied]), 0.2)
+    found = robula.trust(unknown_scale(X, y), 0.2)
+    np.testing.assert_allclose(found.theta, without.theta, atol=1e-4)
+    group = np.flatnonzero(copied | (np.arange(len(y)) == 0))
+    assert found.copied.tolist() == group.tolist()
+    np.testing.assert_allclose(found.weights[group], found.weights[group][0])
+    assert found.weights[group].sum() == pytest.approx(1.0, abs=0.01)
+    assert found.share == pytest.approx(29 / 300, abs=0.002)
+    # Which of the copies is the right one is no doubt about the answer.
+    np.testing.assert_allclose(found.widening, without.widening, atol=1e-4)
+
+
+def test_several_rows_may_be_copied():
+    X, y, copied = table(copies=(0, 1), times=20)
+    found = copied_rows(unknown_scale(X, y))
+    assert found is not None
+    assert found.copies == 38
+    assert set(np.flatnonzero(found.times > 1)) == {0, 1, *np.flatnonzero(copied)}
+
+
+@pytest.mark.parametrize("why", ["continuous", "coarse", "a few", "pairs", "one row only", "half of the response"])
+def test_rows_that_chance_or_the_design_repeats_are_no_copies(why):
+    rng = np.random.default_rng(3)
+    X, y, _ = table()
+    if why == "continuous":
+        X, y, _ = table(copies=())
+    elif why == "coarse":
+        X, y = rng.integers(0, 2, (300, 2)).astype(float), rng.integers(0, 4, 300).astype(float)
+    elif why == "a few":
+        X, y, _ = table(copies=())
+        often = np.repeat(np.arange(60), [7, 3, 3, *[2] * 10, *[1] * 47])
+        X, y = X[often], y[often]
+    elif why == "pairs":
+        X, y = np.repeat(X[:150], 2, axis=0), np.repeat(y[:150], 2)
+    elif why == "one row only":
+        X, y = np.repeat(X[:1], 300, axis=0), np.repeat(y[:1], 300)
+    else:
+        X, y, _ = table(copies=())
+        y[:150] = 0.0
+    assert copied_rows(unknown_scale(X, y)) is None
+
+
+def test_copies_are_counted_before_other_rows_are_called_bad():
+    """30 rows may go, 29 are copies: of the 20 that are off by four widths hardly one goes."""
+    X, y, _ = table()
+    y[10:30] += 4.0
+    found = robula.trust(unknown_scale(X, y), 0.1)
+    assert float((1.0 - found.weights).sum()) <= 0.1 * 300 + 1.0
+
+
+def test_copies_beyond_the_limit_go_too_with_a_warning():
+    X, y, copied = table(times=60)
+    with pytest.warns(BreakdownWarning, match="copies of others"):
+        found = robula.trust(unknown_scale(X, y), 0.1)
+    assert found.beyond_budget == 59 - 30
+    assert found.weights[copied].max() < 0.02
+
+
+def test_the_verdict_says_it():
+    X, y, _ = table()
+    posterior = robula.sample(unknown_scale(X, y), contamination=0.2, draws=300, progress=False, seed=1)
+    diagnosis = robula.diagnose(posterior)
+    assert diagnosis.verdict == "usable with care"
+    assert "30 rows are copies of one another" in diagnosis.text
+
+
+def test_long_tables_in_memory_too():
+    X, y, copied = table(times=1000, rows=24_000)
+    model = unknown_scale(X, y)
+    found = prepared_for(robula.selectors.TrustSelector(), model, 0.1).found
+    assert found.weights[copied].max() < 0.01
+    assert found.weights[~copied][1:].mean() > 0.99
