@@ -22,3 +22,9 @@ def test_a_cell_that_stands_apart_gives_odds_and_a_normal_one_none():
     apart = feature_space(spoilt).apart
     assert apart[7] > 5.0
     assert not np.delete(apart, 7).any()
+
+
+def test_fewer_rows_than_columns_have_as_many_directions_as_they_span():
+    space = feature_space(FEATURES[:2])
+    assert space.whitened.shape == (2, 1)
+    assert np.isfinite(space.inner).all()
