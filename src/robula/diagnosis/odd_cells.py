@@ -163,7 +163,8 @@ def odd_cells(values: FloatArray, names: Sequence[str], response: FloatArray | N
             coded = np.isin(cells, told)
             known[:, place] &= ~coded
         usual[:, place] = np.quantile(cells[known[:, place]], [0.05, 0.95])
-        if len(different) > 2:
+        # Where no value is so often there that one that is there once is seldom beside it, none is.
+        if len(different) > 2 and _SELDOM * counts.max() >= 1.0:
             seldom[:, place] = _seldom(cells, known[:, place])
         if len(different) - len(told) <= FEW_VALUES:
             apart[place] = _apart(cells, known[:, place])
