@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import robula
+from robula.result.arviz_conversion import has_netcdf, write_netcdf
 from robula.sklearn import RobustStudentTRegressor
 from tests.helpers import small_models
 
@@ -76,3 +80,28 @@ def test_summary_has_the_names_of_the_columns():
     )
     table = robula.sample(clash, contamination=0.1, draws=20, progress=False).summary()
     assert list(table.index) == ["coefficients[noise_scale]", "coefficients[age]", "noise_scale"]
+
+
+@pytest.mark.parametrize("name", ["linear-intercept", "student_t", "mean-full"])
+def test_the_file_holds_what_arviz_is_handed_and_needs_no_arviz_to_be_written(name, tmp_path):
+    arviz = pytest.importorskip("arviz")
+    if not has_netcdf():
+        pytest.skip("no netCDF backend")
+    model = MODELS[name]
+    posterior = robula.sample(model, contamination=0.0, selector="mean", kernel="preconditioned_lm", draws=20, chains=2)
+    path = tmp_path / "draws.nc"
+    write_netcdf(posterior, path)
+    read, handed = arviz.from_netcdf(str(path)), posterior.to_arviz()
+    for group in ("posterior", "sample_stats", "constant_data"):
+        found, expected = (data[group] for data in (read, handed))
+        assert list(found.data_vars) == list(expected.data_vars)
+        for variable in expected.variables:
+            assert found[variable].dims == expected[variable].dims
+            np.testing.assert_array_equal(found[variable].to_numpy(), expected[variable].to_numpy())
+    program = (
+        "import sys, robula; from robula.result.arviz_conversion import write_netcdf;"
+        "write_netcdf(robula.load(sys.argv[1]), sys.argv[2]); assert 'arviz' not in sys.modules"
+    )
+    posterior.save(tmp_path / "posterior.npz")
+    words = [sys.executable, "-c", program, str(tmp_path / "posterior.npz"), str(tmp_path / "again.nc")]
+    subprocess.run(words, check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,29 +25,7 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
     ``log_likelihood=True``, that of every row at every draw, unweighted.
     """
     az = _arviz()
-    groups: dict[str, Any] = {
-        "posterior": dict(posterior.variables) or {"theta": posterior.draws},
-        "sample_stats": dict(posterior.stats),
-        "constant_data": {"row_weights": posterior.row_weights},
-    }
-    coords: dict[str, Any] = {"row": np.arange(len(posterior.row_weights))}
-    dims: dict[str, list[str]] = {"row_weights": ["row"]}
-    known = posterior.settings.get("dims") or {}
-    dims |= {
-        name: list(axes)
-        for name, axes in known.items()
-        if name in posterior.variables
-        and posterior.variables[name].ndim == len(axes) + 2
-        and not {"chain", "draw", "row", "parameter"} & set(axes)
-    }
-    used = {axis for axes in dims.values() for axis in axes}
-    coords |= {name: labels for name, labels in (posterior.settings.get("coords") or {}).items() if name in used}
-    if known == {name: list(axes) for name, axes in COEFFICIENTS.items()}:
-        (name, (axis,)) = next(iter(COEFFICIENTS.items()))
-        coords[axis] = list(posterior.parameter_names[: posterior.variables[name].shape[-1]])
-    if not posterior.variables:
-        coords["parameter"] = list(posterior.parameter_names)
-        dims["theta"] = ["parameter"]
+    groups, coords, dims = _groups(posterior)
     if model is not None:
         posterior.require_model(model, "to_arviz")
         observed = model.observed_data
@@ -70,6 +48,34 @@ def to_arviz(posterior: Posterior, model: Model | None = None, *, log_likelihood
     return az.from_dict(**groups, coords=coords, dims=dims)
 
 
+def _groups(posterior: Posterior) -> tuple[dict[str, dict[str, Any]], dict[str, Any], dict[str, list[str]]]:
+    """Variables by group, labels of their axes, and names of the axes after chain and draw."""
+    groups: dict[str, dict[str, Any]] = {
+        "posterior": dict(posterior.variables) or {"theta": posterior.draws},
+        "sample_stats": dict(posterior.stats),
+        "constant_data": {"row_weights": posterior.row_weights},
+    }
+    coords: dict[str, Any] = {"row": np.arange(len(posterior.row_weights))}
+    dims: dict[str, list[str]] = {"row_weights": ["row"]}
+    known = posterior.settings.get("dims") or {}
+    dims |= {
+        name: list(axes)
+        for name, axes in known.items()
+        if name in posterior.variables
+        and posterior.variables[name].ndim == len(axes) + 2
+        and not {"chain", "draw", "row", "parameter"} & set(axes)
+    }
+    used = {axis for axes in dims.values() for axis in axes}
+    coords |= {name: labels for name, labels in (posterior.settings.get("coords") or {}).items() if name in used}
+    if known == {name: list(axes) for name, axes in COEFFICIENTS.items()}:
+        (name, (axis,)) = next(iter(COEFFICIENTS.items()))
+        coords[axis] = list(posterior.parameter_names[: posterior.variables[name].shape[-1]])
+    if not posterior.variables:
+        coords["parameter"] = list(posterior.parameter_names)
+        dims["theta"] = ["parameter"]
+    return groups, coords, dims
+
+
 def summary(posterior: Posterior) -> pd.DataFrame:
     """ArviZ's summary table, one line a parameter; columns under their own names, as in the report."""
     table: pd.DataFrame = _arviz().summary(to_arviz(posterior))
@@ -80,13 +86,34 @@ def summary(posterior: Posterior) -> pd.DataFrame:
 
 
 def write_netcdf(posterior: Posterior, path: str | os.PathLike[str]) -> None:
-    """Write :func:`to_arviz` as netCDF."""
-    to_arviz(posterior).to_netcdf(os.fspath(path))
+    """Write what :func:`to_arviz` holds as netCDF; by xarray alone, as importing ArviZ takes longer than all of it."""
+    import xarray
+
+    groups, coords, dims = _groups(posterior)
+    mode: Literal["w", "a"] = "w"
+    for group, variables in groups.items():
+        drawn = [] if group == "constant_data" else ["chain", "draw"]
+        data = {}
+        for name, values in variables.items():
+            others = [f"{name}_dim_{axis}" for axis in range(np.ndim(values) - len(drawn))]
+            data[name] = ([*drawn, *dims.get(name, others)], values)
+        dataset = xarray.Dataset(data)
+        labels = {axis: coords.get(str(axis), np.arange(size)) for axis, size in dataset.sizes.items()}
+        encoding = {name: {"zlib": True} for name in data}
+        dataset.assign_coords(labels).to_netcdf(
+            os.fspath(path), mode, group=group, engine=_backends()[0], encoding=encoding
+        )
+        mode = "a"
 
 
 def has_netcdf() -> bool:
     """Whether ArviZ can write netCDF here; 0.x brings a backend, 1.x does not."""
-    return any(find_spec(name) is not None for name in ("h5netcdf", "netCDF4"))
+    return bool(_backends())
+
+
+def _backends() -> list[Literal["h5netcdf", "netcdf4"]]:
+    backends: tuple[Literal["h5netcdf", "netcdf4"], ...] = ("h5netcdf", "netcdf4")
+    return [name for name in backends if find_spec("netCDF4" if name == "netcdf4" else name) is not None]
 
 
 def _arviz() -> Any:
