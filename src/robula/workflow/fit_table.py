@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 from sklearn.base import is_classifier
-from sklearn.covariance import MinCovDet
 from sklearn.utils.validation import has_fit_parameter
 
 from robula._intervals import TAILS
@@ -334,6 +333,8 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
 
 def _robust_covariance(scaled: FloatArray, options: Options) -> FloatArray:
     """Minimum covariance determinant; variances alone where there are few rows or a column hardly varies."""
+    from sklearn.covariance import MinCovDet  # a seventh of a second, which regressions need not wait
+
     rows, columns = scaled.shape
     if rows >= _ROWS_PER_COLUMN * columns:
         with warnings.catch_warnings():
