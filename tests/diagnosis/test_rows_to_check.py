@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import robula
-from robula.diagnosis.odd_cells import Why, odd_cells
+from robula.tables.odd_cells import Why, odd_cells
 from robula.exceptions import InputError
 from robula.sklearn import RobustBayesianRegressor
 

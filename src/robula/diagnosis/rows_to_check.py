@@ -11,7 +11,7 @@ import numpy as np
 from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import check_count, check_name, show
-from robula.diagnosis.odd_cells import OddCells, Why, odd_cells
+from robula.tables.odd_cells import OddCells, Why, odd_cells
 from robula.diagnosis.row_influence import Influence
 from robula.exceptions import InputError
 from robula.result.posterior import Posterior

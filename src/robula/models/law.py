@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from robula._types import FloatArray
-from robula.models.missing_codes import codes_of_columns
+from robula.tables.missing_codes import codes_of_columns
 from robula.models.model import Model
 from robula.models.tail_scores import FARTHEST, normal_scores
 

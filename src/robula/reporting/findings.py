@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula.diagnosis.odd_cells import OddCells
+from robula.tables.odd_cells import OddCells
 from robula.diagnosis.rows_to_check import OddRows
 from robula.diagnosis.verdict import diagnose
 from robula.reporting.quantities import Quantities

@@ -20,7 +20,7 @@ from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.large_model import LargeModel, sample_places
-from robula.models.missing_codes import codes_of_columns
+from robula.tables.missing_codes import codes_of_columns
 from robula.models.model import unique_names
 from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior

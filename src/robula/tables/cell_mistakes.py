@@ -17,13 +17,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.diagnosis.column_scores import Column
+from robula.tables.column_scores import Column
 
 # Degrees of freedom of right cells' scores, and spread of what may be anything. Chosen on half of the development data
 # (benchmarks/rows_to_check.py says which); 3 to 6 and 5 to 10 do hardly worse.
 _FREEDOM, _WIDE = 6.0, 5.0
 # Mistakes of each kind that a column has before it is looked at: few have any. At most this share of them is believed.
-_BEFORE, _MOST = 0.1, 0.1
+_BEFORE, _MOST = 0.1, 0.2
 # Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
 _FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
 # Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged.

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.diagnosis.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
-from robula.diagnosis.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
-from robula.models.missing_codes import FEW_VALUES, missing_codes
+from robula.tables.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
+from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
+from robula.tables.missing_codes import FEW_VALUES, missing_codes
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
 _RARE, _MOST_DECIMALS = 0.06, 3
