@@ -42,6 +42,19 @@ def test_few_cells_of_clean_tables_are_called_odd():
     assert not any(odd_cells(correlated(seed=seed), NAMES).codes for seed in range(20))
 
 
+@pytest.mark.parametrize("value", [1e120, 1e300])
+def test_a_cell_whose_square_overflows_is_odd_and_spoils_nothing(value):
+    table = correlated()
+    usual = odd_cells(table, NAMES).log_odds
+    table[7, 3] = value
+    found = odd_cells(table, NAMES)
+    assert found.log_odds[7, 3] > 10.0
+    assert found.why[7, 3] == Why.COLUMN
+    assert np.isfinite(found.log_odds).all()
+    others = np.arange(500) != 7
+    assert ((found.log_odds >= 0.0) == (usual >= 0.0))[others].all()
+
+
 @pytest.mark.parametrize(
     ("column", "change", "why"),
     [

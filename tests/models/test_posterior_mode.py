@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models.posterior_mode import laplace, newton_mode, weighted_mode, weighted_precision
+from robula.models.posterior_mode import HeldPrecision, laplace, newton_mode, weighted_mode, weighted_precision
 from tests.helpers import registered_models, small_models
 
 MODELS = {**small_models(), **registered_models()}
@@ -57,6 +57,34 @@ def test_rows_without_weight_have_no_say():
     np.testing.assert_allclose(
         weighted_mode(model.with_response(bad), weights, np.zeros(3)), weighted_mode(model, weights, np.zeros(3))
     )
+
+
+def test_a_held_precision_leads_to_the_same_modes_with_fewer_curvatures(rng, monkeypatch):
+    model = MODELS["logistic"]
+    weights = [rng.uniform(0.5 + 0.1 * k, 0.6 + 0.1 * k, model.n_rows) for k in range(4)]
+    exact = [weighted_mode(model, each, model.initial) for each in weights]
+    counted = 0
+    curvature = type(model).curvature
+
+    def counting(*arguments):
+        nonlocal counted
+        counted += 1
+        return curvature(*arguments)
+
+    monkeypatch.setattr(type(model), "curvature", counting)
+    held, theta = HeldPrecision(), model.initial
+    for each, mode in zip(weights, exact, strict=True):
+        theta = weighted_mode(model, each, theta, held=held, at_start=model.log_likelihood(theta))
+        np.testing.assert_allclose(theta, mode, atol=1e-6)
+    assert counted <= 4
+
+
+@pytest.mark.parametrize("factor", [0.01, 100.0])
+def test_a_held_precision_that_does_not_serve_is_dropped(factor, rng):
+    model, weights = MODELS["logistic"], np.ones(MODELS["logistic"].n_rows)
+    held = HeldPrecision()
+    held.factor = np.sqrt(factor) * np.linalg.cholesky(weighted_precision(model, weights, model.initial))
+    assert decrement(model, weights, weighted_mode(model, weights, model.initial, held=held)) < 1e-10
 
 
 def test_rounding_does_not_cost_steps():

@@ -11,6 +11,7 @@ from robula.models import MultinomialModel
 from robula.sklearn import (
     RobustBayesianClassifier,
 )
+from robula.sklearn.refits import Refits
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
@@ -67,5 +68,5 @@ def test_three_classes_by_themselves():
     # Which class comes first does not matter: the default prior treats them alike.
     turned = np.array(["c", "a", "b"])[np.arange(240) % 3]  # "b" is the first class now
     other = RobustBayesianClassifier(**options).fit(X, turned)
-    first, last = fitted.plain(X, fitted.model_.y).mean, other.plain(X, other.model_.y).mean
+    first, last = Refits(fitted, X).plain().mean, Refits(other, X).plain().mean
     np.testing.assert_allclose(first[:3], -last[3:], rtol=1e-5)

@@ -25,6 +25,7 @@ from robula.sklearn import (
     RobustPoissonRegressor,
     RobustStudentTRegressor,
 )
+from robula.sklearn.refits import Refits
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}
 # Logistic and Poisson regression warn about the paper's estimator; these tests are not about it.
@@ -127,7 +128,7 @@ def test_weights_and_exposure_reach_the_model():
         assert abs(fitted.intercept_ - 1.0) < 0.25
         exposed = fitted.predict(X, exposure=hours)
         np.testing.assert_allclose(exposed, hours * fitted.predict(X), rtol=1e-9)
-        plain = fitted.plain(X, fitted.model_.y)
+        plain = Refits(fitted, X, {"sample_weight": times, "exposure": hours}).plain()
         assert np.abs(plain.mean[:3] - fitted.posterior_.mean[:3]).max() < 0.1
         with pytest.raises(ValueError, match="exposure has"):
             fitted.predict(X, exposure=-hours)

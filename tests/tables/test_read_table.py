@@ -181,3 +181,12 @@ def test_cells_that_a_spreadsheet_would_run_are_written_as_text():
     read = pd.read_csv(io.StringIO(text), keep_default_na=False)
     assert list(read["'=a"]) == ["'=1+1", "+2", "-3.5", "'@x", "'\tz", "fine", ""]
     assert list(read["n"]) == list(table["n"])
+
+
+def test_a_table_is_written_as_pandas_writes_it(monkeypatch):
+    values = [1.5, np.nan, 1e16, 1e-5, -0.0, np.inf, 5e-324]
+    table = pd.DataFrame({"f": values, "g": np.float32(0.1), "i": range(7), "t": ["a,b", 'q"', None, *"cdef"]})
+    for rows_at_once in (2, 100):
+        monkeypatch.setattr("robula.tables.table_files._WRITTEN_AT_ONCE", rows_at_once)
+        assert csv_text(table) == table.to_csv(index=False, lineterminator="\n")
+        assert csv_text(table[:0]) == "f,g,i,t\n"

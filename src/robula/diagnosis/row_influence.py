@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 # From so many log-likelihoods on, draws are left out, down to so many.
 _MOST_VALUES, _ENOUGH_DRAWS = 2 * 10**7, 1000
+# Log-likelihoods are looked at so many at a time: they then stay in the processor's cache.
 _BLOCK = 2**18
 # Beyond this share of its own fit a row is not divided by what it leaves: Monte Carlo error would decide.
 _MOST_LEVERAGE = 0.9
+# Directions in which draws spread less than this, relative to the most, are none.
+_NO_SPREAD = 1e-14
 _NAMED, _LABELLED = 3, 5
 _MOST_WORK, _FEWEST_DRAWS = 2e10, 1000
 
@@ -222,7 +224,7 @@ def influence(
         weights = _effective_weights(posterior)
         slopes = parameters if others is None else others
         covariance = centred.T @ centred / (len(draws) - 1.0)
-        gradients = np.asarray(np.linalg.lstsq(used, parameters.T, rcond=None)[0].T, dtype=np.float64)
+        gradients = np.asarray(parameters @ np.linalg.pinv(used, rcond=_NO_SPREAD, hermitian=True), dtype=np.float64)
         directions = (
             np.eye(model.dim)
             if f is None
@@ -273,7 +275,8 @@ def _covariances(
     # Log-likelihoods are not centred, so the columns must be, over the draws that are used.
     columns = columns - columns.mean(axis=0)
     total, mean = np.zeros((columns.shape[1], model.n_rows)), np.zeros(model.n_rows)
-    step = max(1, _BLOCK // model.n_rows)
+    # No fewer draws at a time than sums a row, or adding to the sums takes longer than what is added.
+    step = max(_BLOCK // model.n_rows, columns.shape[1])
     for first in range(0, len(draws), step):
         part = slice(first, first + step)
         values = model.log_likelihood(draws[part])

@@ -19,7 +19,7 @@ from robula.models.model import Model, weighted_sum
 from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import Prior
 from robula.models.regression import Regression
-from robula.tables.row_source import ArraySource, Block, RowSource, Sums, add, is_dask, rows_at_a_time, source_of
+from robula.tables.row_source import ArraySource, Block, RowSource, Sums, add, is_dask, source_of
 
 #: Most rows that are read into memory: to search for bad rows in, and to check the data as any model does.
 SAMPLE_ROWS = 50_000
@@ -27,6 +27,8 @@ SAMPLE_ROWS = 50_000
 #: the second number, says what the bad rows look like: evidence counts few rows (trust_constants), and searching more
 #: takes longer than all passes together. Labels say so little that their sample is as large as it can be.
 _JUDGED_AT_ONCE, _FEWEST, _ONE_IN = 20_000, 10_000, 100
+# Numbers of a block that are looked at at a time, 2 MiB: what is computed of them then stays in the processor's cache.
+_AT_A_TIME = 2**18
 # Numbers that the linear predictors of many thetas may take at a time.
 _MOST_PREDICTORS = 2**21
 
@@ -224,8 +226,8 @@ def _some_places(rows: int, seed: int, wanted: int) -> np.ndarray:
 
 
 def _models(empty: Any, block: Block) -> Iterator[Any]:
-    """Models of a block's rows, so many at a time that what is computed of them takes little memory."""
-    step = rows_at_a_time(block.X.shape[1])
+    """Models of a block's rows, so many at a time that what is computed of them takes little memory and time."""
+    step = max(1, _AT_A_TIME // max(block.X.shape[1], 1))
     for first in range(0, len(block.X), step):
         part = slice(first, first + step)
         if isinstance(empty, MeanModel):

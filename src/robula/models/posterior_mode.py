@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from robula._types import BoolArray, FloatArray
@@ -22,6 +22,8 @@ _PROMISED = 0.1
 # A squared Newton decrement is the squared distance to the mode in posterior widths. At this one, the step that is
 # still made ends at about 1e-10 widths; and below this share of the log density its changes are rounding.
 _ARRIVED, _ROUNDING = 1e-10, 1e-13
+# A step by a held precision that is off by a factor of two either way rises by a quarter to three quarters of that.
+_SERVES = (0.25, 0.75)
 _LIMITED_MEMORY_STEPS = 200
 _FLAT = 1e-3
 _PLAIN_STEPS = 100
@@ -30,8 +32,29 @@ _INNER_STEPS = 2
 _LONGEST, _SETTLED, _DIFFERENCE = 1.0, 1e-6, 1e-4
 
 
+class HeldPrecision:
+    """The precision that the last step towards a mode was made with, kept while it serves.
+
+    For modes near each other, such as those of weights that change step by step: a precision costs as much as d
+    gradients.
+    """
+
+    factor: FloatArray | None = None
+
+    def judge(self, rise: float, promised: float) -> None:
+        """Drop it where a whole step did not rise by about half of what the slope promised, as up a parabola."""
+        if not _SERVES[0] * promised <= rise <= _SERVES[1] * promised:
+            self.factor = None
+
+
 def weighted_mode(
-    model: Model, weights: FloatArray, start: FloatArray, steps: int = 25, dense: bool | None = None
+    model: Model,
+    weights: FloatArray,
+    start: FloatArray,
+    steps: int = 25,
+    dense: bool | None = None,
+    held: HeldPrecision | None = None,
+    at_start: FloatArray | None = None,
 ) -> FloatArray:
     """Mode of sum_i w_i log p(row i | theta) + log prior, uphill from a start.
 
@@ -49,6 +72,10 @@ def weighted_mode(
         At most so many Newton steps; one is exact where the log posterior is quadratic.
     dense : bool, optional
         Whether to form (d, d) matrices; if not, gradients only are used (L-BFGS). None asks the model.
+    held : HeldPrecision, optional
+        Of a mode near this one.
+    at_start : ndarray, shape (n,), optional
+        Log-likelihood of each row at the start, where it is known.
 
     Returns
     -------
@@ -59,7 +86,8 @@ def weighted_mode(
     kept = slice(None) if (counted > 0).all() else counted > 0
 
     def log_density(theta: FloatArray) -> float:
-        return float(counted[kept] @ model.log_likelihood(theta)[kept] + model.prior.log_density(theta))
+        of_rows = at_start if at_start is not None and theta is start else model.log_likelihood(theta)
+        return float(counted[kept] @ of_rows[kept] + model.prior.log_density(theta))
 
     def gradient(theta: FloatArray) -> FloatArray:
         total: FloatArray = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
@@ -81,7 +109,7 @@ def weighted_mode(
     apart = model.hyperparameters
     informed = expected if isinstance(model, ModelWithLaw) else None
     if not apart.any() or apart.all():
-        return newton_mode(value, slope, bent, start, steps, informed)
+        return newton_mode(value, slope, bent, start, steps, informed, held)
     inner = ~apart
     block = np.ix_(inner, inner)
     theta = np.array(start, dtype=np.float64)
@@ -178,14 +206,15 @@ def newton_mode(
     start: FloatArray,
     steps: int,
     expected_precision: Callable[[FloatArray], FloatArray] | None = None,
+    held: HeldPrecision | None = None,
 ) -> FloatArray:
     """Newton's method on any log density, given its gradient (d,) and negative Hessian (d, d); see weighted_mode."""
-    theta = np.array(start, dtype=np.float64)
+    theta = np.asarray(start, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         value = log_density(theta)
         for _ in range(steps):
             slope = gradient(theta)
-            direction = _uphill(slope, theta, precision, expected_precision)
+            direction = _uphill(slope, theta, precision, expected_precision, held)
             gain = float(slope @ direction)
             arrived = not gain > max(_ARRIVED, _ROUNDING * abs(value))
             for halving in range(1 if arrived else _HALVINGS):
@@ -195,13 +224,15 @@ def newton_mode(
                 least = 0.0 if arrived else _PROMISED * 0.5**halving * gain
                 # Also where the start has no density at all.
                 if risen >= value + least - _ROUNDING * abs(value) or (np.isfinite(risen) and not np.isfinite(value)):
+                    if held is not None and not arrived:
+                        held.judge(risen - value, gain)
                     theta, value = candidate, risen
                     break
             else:
                 break
             if arrived:
                 break
-    return theta
+    return np.array(theta)
 
 
 def limited_memory_mode(
@@ -223,15 +254,20 @@ def _uphill(
     theta: FloatArray,
     precision: Callable[[FloatArray], FloatArray],
     expected_precision: Callable[[FloatArray], FloatArray] | None,
+    held: HeldPrecision | None,
 ) -> FloatArray:
     """Newton's step where the precision is positive definite, else Fisher's, else that of the eigenvalues' sizes."""
+    if held is not None and held.factor is not None and np.isfinite(slope).all():
+        return np.asarray(cho_solve((held.factor, True), slope), dtype=np.float64)
     matrix = precision(theta)
     if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):
         return np.zeros_like(slope)
-    if _is_positive(matrix):
+    if is_positive(matrix):
+        if held is not None:
+            held.factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
         return np.asarray(np.linalg.solve(matrix, slope), dtype=np.float64)
     expected = None if expected_precision is None else expected_precision(theta)
-    if expected is not None and np.isfinite(expected).all() and _is_positive(expected):
+    if expected is not None and np.isfinite(expected).all() and is_positive(expected):
         return np.asarray(np.linalg.solve(expected, slope), dtype=np.float64)
     values, vectors = np.linalg.eigh(matrix)
     sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
@@ -239,7 +275,7 @@ def _uphill(
     return step
 
 
-def _is_positive(matrix: FloatArray) -> bool:
+def is_positive(matrix: FloatArray) -> bool:
     """Whether a symmetric matrix is positive definite, in columns of comparable units."""
     if not (np.diag(matrix) > 0).all():
         return False
@@ -298,7 +334,7 @@ def laplace(model: Model) -> GaussianPosterior | None:
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)
         precision = model.curvature(theta, weights) + model.prior.precision(theta)
-    if not (np.isfinite(gradient).all() and np.isfinite(precision).all() and _is_positive(precision)):
+    if not (np.isfinite(gradient).all() and np.isfinite(precision).all() and is_positive(precision)):
         return None
     values, vectors = np.linalg.eigh(precision)
     if not values[0] > 0:

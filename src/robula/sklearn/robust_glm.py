@@ -18,11 +18,9 @@ from robula._validation import check_positive, show
 from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models import MODELS
-from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.large_model import LargeModel, sample_places
 from robula.tables.missing_codes import codes_of_columns
 from robula.models.model import unique_names
-from robula.models.posterior_mode import laplace
 from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
@@ -42,6 +40,10 @@ _OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_con
 
 # What is known of each row beside X and y, and what a model calls it.
 _OF_ROWS = {"sample_weight": "row_weights", "exposure": "exposure"}
+
+
+def _as_model_options(of_rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {_OF_ROWS[name]: values for name, values in of_rows.items() if values is not None}
 
 
 class Predictive(NamedTuple):
@@ -100,12 +102,9 @@ class RobustBayesianGLM(BaseEstimator):
         ``of_rows`` are further arguments of the model with one entry per row: sample_weight, and exposure where the
         model has it; None is left out.
         """
-        options = {_OF_ROWS[name]: values for name, values in of_rows.items() if values is not None}
         with threads_for(X.size):
-            coordinates = self._coordinates(X, y)
-            sampled = self._standardized(X, y, coordinates, options)
-            # Warnings of the run name columns, not their numbers.
-            sampled.parameter_names = self._names(X.shape[1], sampled)
+            coordinates, sampled = self._to_sample(X, y, of_rows)
+            options = _as_model_options(of_rows)
             self.model_ = self._model(
                 X,
                 y,
@@ -115,6 +114,14 @@ class RobustBayesianGLM(BaseEstimator):
             )
             posterior = self._sampled(sampled)
         self._finish(posterior, coordinates, sampled.parameter_names)
+
+    def _to_sample(self, X: FloatArray, y: FloatArray, of_rows: Mapping[str, Any]) -> tuple[Coordinates, Regression]:
+        """Return the coordinates that the rows are sampled in, and their model there."""
+        coordinates = self._coordinates(X, y)
+        sampled = self._standardized(X, y, coordinates, _as_model_options(of_rows))
+        # Warnings of the run name columns, not their numbers.
+        sampled.parameter_names = self._names(X.shape[1], sampled)
+        return coordinates, sampled
 
     def _sampled(self, model: Regression | LargeModel) -> Posterior:
         options = {name: getattr(self, name) for name in ("selector", "kernel") if getattr(self, name) is not None}
@@ -147,9 +154,7 @@ class RobustBayesianGLM(BaseEstimator):
         if rows.y is None:
             raise InputError("there is no y; pass one response a row.")
         X, y = rows.X, rows.y.astype(np.float64)
-        coordinates = self._coordinates(X, y)
-        sampled = self._standardized(X, y, coordinates, {})
-        sampled.parameter_names = self._names(X.shape[1], sampled)
+        coordinates, sampled = self._to_sample(X, y, {})
         self.model_ = self._model(
             X,
             y,
@@ -283,23 +288,6 @@ class RobustBayesianGLM(BaseEstimator):
         covariance = np.linalg.inv(prior.precision(np.zeros(len(matrix))))
         covariance = matrix @ covariance @ matrix.T
         return NormalPrior(coordinates.to_user(prior.mean), 0.5 * (covariance + covariance.T))
-
-    def plain(self, X: ArrayInput, y: FloatArray) -> GaussianPosterior | None:
-        """Return the answer that trusts every row, of the model that was fitted to these rows; None if there is none.
-
-        In the units of X and y; a noise scale is as it is, not its logarithm.
-        """
-        rows = np.asarray(X, dtype=np.float64)
-        fitted = self.model_
-        options = {
-            name: values
-            for name, values in (("offset", fitted.offset), ("row_weights", fitted.row_weights))
-            if values is not None
-        }
-        with threads_for(rows.size):
-            coordinates = self._coordinates(rows, y)
-            found = laplace(self._standardized(rows, y, coordinates, options))
-        return None if found is None else coordinates.posterior_to_user(found)
 
     def predictive(self, X: ArrayInput) -> Predictive:
         """Return what is known of the responses of new rows, (m,) each; the same for the same rows."""

@@ -129,17 +129,24 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
     all_different = float(different.sum())
     shares = np.full(len(evidence), before / total)
     among_right, among_wrong = (all_different + 0.5) / (total + 1.0), 0.5
-    found, look = evidence, np.zeros(len(rows))
-    for _ in range(_ROUNDS):
+    # Likelihoods of each kind and of a right cell, over the largest of them: exponentials are taken once.
+    largest = np.maximum(evidence.max(axis=0), 0.0)
+    likelihoods, right = np.exp(evidence - largest), np.exp(-largest)
+    look = np.ones(len(rows))
+    for step in range(_ROUNDS):
         if all_different:
-            look = np.log(np.where(looks, among_wrong / among_right, (1.0 - among_wrong) / (1.0 - among_right)))
-        found = np.log(shares / (1.0 - shares.sum()))[:, None] + evidence + look
-        chances = np.exp(found - np.logaddexp(0.0, np.logaddexp.reduce(found, axis=0)))
-        shares = (chances.sum(axis=1) + before) / (total + before * len(evidence))
+            look = np.where(looks, among_wrong / among_right, (1.0 - among_wrong) / (1.0 - among_right))
+        odds = shares / (1.0 - shares.sum())
+        if step == _ROUNDS - 1:
+            break
+        each = look / (right + look * (odds @ likelihoods))
+        of_kinds = odds * (likelihoods @ each)
+        shares = (of_kinds + before) / (total + before * len(evidence))
         shares *= min(1.0, _MOST / shares.sum())
-        wrong, both = float(chances.sum()), float((chances * looks).sum())
+        wrong, both = float(of_kinds.sum()), float(odds @ (likelihoods @ (each * looks)))
         among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
         among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
+    found: FloatArray = np.log(odds)[:, None] + evidence + np.log(look)
     return found
 
 

@@ -24,6 +24,8 @@ _INNER, _OUTER = float(ndtri(0.75)), float(ndtri(0.9))
 _ERROR_OF_A_RATIO = 1.05
 # The power that a short tail is raised to at most: the columns of a table are hardly shorter than uniform.
 _SHORTEST_TAIL = 0.7
+# Deviations beyond so many middle ones are no farther out: their powers and squares would overflow.
+_FARTHEST = 1e100
 # Scores are clipped here before they are correlated, and before they explain other cells.
 _CLIP, _WIDE_CLIP = 2.5, 4.0
 # Ridge of the correlation matrix: columns may be copies of each other.
@@ -68,8 +70,10 @@ class NormalScores:
         deviations = values - self.middle
         scores = np.zeros_like(deviations)
         for sign, inner, power in self.sides:
+            beyond = np.flatnonzero(sign * deviations > inner)
             relative = np.maximum(sign * deviations, 0.0) / inner
-            scores += sign * _INNER * np.where(relative > 1.0, np.maximum(relative, 1.0) ** (1.0 / power), relative)
+            relative[beyond] = np.minimum(relative[beyond], _FARTHEST) ** (1.0 / power)
+            scores += sign * _INNER * relative
         return scores
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from robula._files import write_text
@@ -137,6 +138,8 @@ def _first_line(error: BaseException) -> str:
 
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# Rows of a table that are turned into text at a time: as objects they take four times their memory.
+_WRITTEN_AT_ONCE = 2**14
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -146,12 +149,21 @@ def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 def csv_text(table: pd.DataFrame) -> str:
     """Return a table as CSV, with an apostrophe before texts that a spreadsheet would run as a formula."""
-    columns = [table.iloc[:, position] for position in range(table.shape[1])]
-    safe = pd.concat([column if column.dtype.kind in "biuf" else column.map(_harmless) for column in columns], axis=1)
-    text: str = safe.to_csv(
-        index=False, header=[_harmless(str(column.name)) for column in columns], lineterminator="\n"
-    )
-    return text
+    names = [_harmless(str(name)) for name in table.columns]
+    written = io.StringIO()
+    for first in range(0, max(len(table), 1), _WRITTEN_AT_ONCE):
+        part = table.iloc[first : first + _WRITTEN_AT_ONCE]
+        columns = [_as_written(part.iloc[:, position]) for position in range(table.shape[1])]
+        header = names if first == 0 else False
+        pd.concat(columns, axis=1).to_csv(written, index=False, header=header, lineterminator="\n")
+    return written.getvalue()
+
+
+def _as_written(column: pd.Series) -> pd.Series:
+    """A column with its texts made harmless, and numbers as Python's own: the same digits in less time."""
+    if column.dtype == np.float64:
+        return column.astype(object)
+    return column if column.dtype.kind in "biuf" else column.map(_harmless)
 
 
 def _harmless(cell: Any) -> Any:

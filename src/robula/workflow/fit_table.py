@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.covariance import MinCovDet
 from sklearn.utils.validation import has_fit_parameter
 
@@ -33,6 +33,7 @@ from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
 from robula.sklearn import ESTIMATORS
 from robula.sklearn.coordinates import robust_coordinates
+from robula.sklearn.refits import Refits
 from robula.tables.encoding import Encoding
 from robula.tables.prepared_table import PreparedTable, prepare_table, require_numbers, response_of
 
@@ -186,6 +187,7 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
     design = prepared.encoding.design(prepared.rows)
     of_rows = _of_rows(prepared, estimator, options, model)
     fitted: Any = estimator.fit(design, y.to_numpy(), **of_rows)
+    refits = Refits(fitted, design, of_rows)
     notes = ["Columns were standardised robustly for sampling; all figures are in the units of the file."]
     if options.exposure is not None:
         notes.append(f"Coefficients are of the mean per unit of {options.exposure!r}, the exposure.")
@@ -199,10 +201,10 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         encoding=prepared.encoding,
         posterior=fitted.posterior_,
         used=prepared.used,
-        plain=fitted.plain(design, fitted.model_.y),
+        plain=refits.plain(),
         # Classes beyond two have no order to be high or low in.
         residuals={} if _several_classes(fitted) else {f"prediction error of {target}": residuals_of(fitted)},
-        sensitivity=_regression_path(fitted, design, y, of_rows, options) if options.sensitivity else None,
+        sensitivity=_regression_path(fitted.posterior_, refits, options) if options.sensitivity else None,
         facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
         fitted=fitted.model_,
@@ -267,19 +269,13 @@ def _unheard() -> Iterator[None]:
         yield
 
 
-def _regression_path(
-    fitted: Any, design: pd.DataFrame, y: pd.Series, of_rows: dict[str, FloatArray], options: Options
-) -> pd.DataFrame:
+def _regression_path(posterior: Posterior, refits: Refits, options: Options) -> pd.DataFrame:
     """Refit, with fewer draws, for other assumed shares of bad rows."""
-    lines = []
-    for level in _levels(options.contamination):
-        posterior = fitted.posterior_
-        if level != options.contamination:
-            other = clone(fitted).set_params(contamination=level, **_shorter(options))
-            with _unheard():
-                posterior = other.fit(design, y.to_numpy(), **of_rows).posterior_
-        lines += _path_lines(level, posterior)
-    return _path_table(lines)
+    levels = _levels(options.contamination)
+    others = [level for level in levels if level != options.contamination]
+    with _unheard():
+        found = dict(zip(others, refits.at(others, **_shorter(options)), strict=True))
+    return _path_table([line for level in levels for line in _path_lines(level, found.get(level, posterior))])
 
 
 def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:

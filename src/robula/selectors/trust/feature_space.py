@@ -66,9 +66,11 @@ def feature_space(features: FloatArray, cells: FloatArray | None = None, codes: 
     ``cells`` (n, q) are the columns as they were recorded, among which cells may stand apart; None are the features.
     ``codes`` are the values of each of these columns that stand for "missing".
     """
+    own = FeatureMap(features, codes if cells is None else ())
+    space = own(features)
+    space = replace(space, directions=own.directions(space.whitened))
     if cells is None:
-        return FeatureMap(features, codes)(features)
-    space = FeatureMap(features)(features)
+        return space
     worst = np.zeros(len(cells))
     for column, of_column in _with_codes(cells, codes):
         worst = np.maximum(worst, _Cells(column, of_column).away(column))
@@ -83,34 +85,29 @@ class FeatureMap:
     features : ndarray, shape (n, d)
     codes : tuple of tuple of float, d of them, optional
         Values of each column that stand for "missing".
+    cells : bool, optional
+        Whether to look at single cells; if not, none stands apart.
     """
 
-    def __init__(self, features: FloatArray, codes: Codes = ()) -> None:
+    def __init__(self, features: FloatArray, codes: Codes = (), *, cells: bool = True) -> None:
         n = len(features)
         self._mean = features.mean(axis=0)
         spread = (features - self._mean).std(axis=0)
         self._kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
         self._spread = spread[self._kept]
-        self._cells = [_Cells(column, of_column) for column, of_column in _with_codes(features, codes)]
+        looked_at = _with_codes(features, codes) if cells else []
+        self._cells = [_Cells(column, of_column) for column, of_column in looked_at]
         self.rank = 0
         if not self._kept.any():
             return
         scaled = (features - self._mean)[:, self._kept] / self._spread
-        _, singular, right = np.linalg.svd(scaled, full_matrices=False)
+        _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
         self._whitening = right[singular > _RANK * singular[0]].T / singular[singular > _RANK * singular[0]]
         self._whitening = self._whitening * math.sqrt(n)
         whitened = scaled @ self._whitening
         self.rank = whitened.shape[1]
-        squared = (whitened**2).sum(axis=1)
-        _, self._axes = np.linalg.eigh((whitened.T * squared) @ whitened / n)
-        skew = squared @ whitened
-        found: list[FloatArray] = []
-        beginnings = ((skew, True), (skew, False), (self._axes[:, -1], False), (self._axes[:, 0], False))
-        for start, by_skewness in beginnings:
-            direction = _pursue(whitened, start, by_skewness)
-            if all(abs(float(direction @ other)) < 0.99 for other in found):
-                found.append(direction)
-        self._directions = np.stack(found, axis=1)
+        far_out = whitened * np.linalg.norm(whitened, axis=1)[:, None]
+        _, self._axes = np.linalg.eigh(far_out.T @ far_out / n)
         independent = whitened @ self._axes
         self._middle = np.median(independent, axis=0)
         deviation = 1.4826 * np.median(np.abs(independent - self._middle), axis=0)
@@ -120,6 +117,20 @@ class FeatureMap:
         far = np.log1p((self._inner(bounded) ** 2).mean(axis=1))
         self._usual_distance = float(np.median(far))
         self._distance_unit = max(1.4826 * float(np.median(np.abs(far - self._usual_distance))), _LEAST_DEVIATION)
+
+    def directions(self, whitened: FloatArray) -> FloatArray:
+        """Coordinates (n, k) of the rows that define the map along the directions in which they look least normal."""
+        if not self.rank:
+            return whitened
+        skew = (whitened**2).sum(axis=1) @ whitened
+        found: list[FloatArray] = []
+        beginnings = ((skew, True), (skew, False), (self._axes[:, -1], False), (self._axes[:, 0], False))
+        for start, by_skewness in beginnings:
+            direction = _pursue(whitened, start, by_skewness)
+            if all(abs(float(direction @ other)) < 0.99 for other in found):
+                found.append(direction)
+        along: FloatArray = whitened @ np.stack(found, axis=1)
+        return along
 
     def _bounded(self, whitened: FloatArray) -> FloatArray:
         independent: FloatArray = (whitened @ self._axes - self._middle) / self._deviation
@@ -132,20 +143,20 @@ class FeatureMap:
     def cells_apart(self, features: FloatArray) -> FloatArray:
         """How far (m,) each row's oddest cell is from its column's middle: a log distance in that column's units."""
         worst = np.zeros(len(features))
-        for cells, column in zip(self._cells, features.T, strict=True):
+        for cells, column in zip(self._cells, features.T, strict=bool(self._cells)):
             worst = np.maximum(worst, cells.away(column))
         return worst
 
     def __call__(self, features: FloatArray) -> FeatureSpace:
-        """Coordinates of rows with these features (m, d)."""
+        """Coordinates of rows with these features (m, d), without directions."""
+        none = np.zeros((len(features), 0))
         odds = np.clip(self.cells_apart(features) - constants.APART, 0.0, constants.MOST_FOR_APART)
         if not self.rank:
-            none = np.zeros((len(features), 0))
             return FeatureSpace(none, none, np.zeros(len(features)), none, odds)
         whitened = (features - self._mean)[:, self._kept] / self._spread @ self._whitening
         inner = self._inner(self._bounded(whitened))
         distance = (np.log1p((inner**2).mean(axis=1)) - self._usual_distance) / self._distance_unit
-        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, whitened @ self._directions, odds)
+        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, none, odds)
 
 
 def _with_codes(columns: FloatArray, codes: Codes) -> list[tuple[FloatArray, tuple[float, ...]]]:
@@ -220,8 +231,10 @@ def _concentrated(bounded: FloatArray) -> tuple[FloatArray, FloatArray]:
     result = bounded
     for _ in range(_CONCENTRATIONS + 1):
         middle = bounded[np.argsort((result**2).sum(axis=1), kind="stable")[:size]]
-        covariance = np.cov(middle.T).reshape(rank, rank) + 1e-3 * np.eye(rank)
-        centre, whitening = middle.mean(axis=0), np.linalg.inv(np.linalg.cholesky(covariance)).T
+        centre = middle.mean(axis=0)
+        middle -= centre
+        covariance = middle.T @ middle / (size - 1) + 1e-3 * np.eye(rank)
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
         result = (bounded - centre) @ whitening
     typical = float(np.median((result**2).sum(axis=1)))
     return centre, whitening * math.sqrt(rank / max(typical, 1e-12))

@@ -13,16 +13,20 @@ import math
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from robula._types import FloatArray
+from robula._types import FloatArray, IntArray
 from robula.models.law import ModelWithLaw
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import HeldPrecision, is_positive, weighted_mode, weighted_precision
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.feature_space import FeatureSpace, feature_space, standardised
+from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace, standardised
 from robula.selectors.trust.limit import within_budget
-from robula.selectors.trust.row_doubt import louis_covariance
+from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
 _TRIMMING_STEPS = 10
+# Nats behind another explanation that no step makes up for, looked at every so many steps.
+_OUT_OF_REACH, _LOOK_EVERY = 30.0, 10
+# Of more rows than these, as many say which of several beginnings leads furthest.
+_LOOKED_AT = 10_000
 _MOST_VOLUME = 9.0
 _RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
 
@@ -34,6 +38,10 @@ class FlipExplanation:
     ----------
     rate : float or None
         None where it depends on the row.
+    held : HeldPrecision, optional
+        Of a mode near that of these labels.
+    reach : float, optional
+        It is given up where its evidence would stay below this if every step that is left rose by as much as the last.
 
     Attributes
     ----------
@@ -56,19 +64,23 @@ class FlipExplanation:
         theta: FloatArray,
         flipped: FloatArray,
         rate: float | None,
+        held: HeldPrecision | None = None,
+        reach: float = -np.inf,
     ) -> None:
         self._model, self._space, self._budget = model, space, budget
         self._gated = rate is None
         first = max(float(flipped.mean()), 1e-3) if rate is None else rate
         self.gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
         self._columns = np.ones((model.n_rows, 1))
+        self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner)
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped = theta, flipped
         self.weights: FloatArray = 1.0 - flipped
         self.wanted = 0.0
-        self._fit()
+        self._held = held or HeldPrecision()
+        self._fit(reach)
 
-    def _fit(self) -> None:
+    def _fit(self, reach: float) -> None:
         before = -np.inf
         for step in range(_STEPS):
             right = self._model.log_likelihood(self.theta)
@@ -77,29 +89,34 @@ class FlipExplanation:
                 self._columns = self._gate_columns(right, wrong)
             log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
             bad, clean = log_odds + wrong, right
-            self.log_likelihood = float((np.logaddexp(bad, clean) - np.logaddexp(0.0, log_odds)).sum())
+            self.log_likelihood = float((clean + _log_one_plus_exp(bad - clean) - _log_one_plus_exp(log_odds)).sum())
             self.wanted, self._flipped = within_budget(bad - clean, self._budget, np.zeros_like(bad))
             self.weights = 1.0 - self._flipped
             value = self.log_likelihood + self._log_prior()
-            if step > 3 and abs(value - before) < _SETTLED:
+            rise, before = value - before, value
+            if step > 3 and abs(rise) < _SETTLED:
                 break
-            before = value
+            looked_at = np.isfinite(reach) and step % _LOOK_EVERY == _LOOK_EVERY - 1
+            if looked_at and self._log_evidence() + (_STEPS - step) * rise < reach:
+                break
             if self._gated:
                 self._improve_gate(expit(log_odds))
-            self.theta = weighted_mode(self._model, self.weights, self.theta, 2)
-        self._covariance = self._sandwich()
-        self.evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
+            self.theta = weighted_mode(self._model, self.weights, self.theta, 2, held=self._held, at_start=right)
+        self.evidence = self._log_evidence()
+
+    def _log_evidence(self) -> float:
+        evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
         if self._gated:
             size = math.log1p(float(self._flipped.sum()))
-            self.evidence += self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
+            evidence += self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
+        return evidence
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
-        """Covariance (d, d) of theta with the doubt about rows and gate in it."""
-        return self._covariance
+        """Covariance (d, d) of theta with the doubt about rows and gate in it.
 
-    def _sandwich(self) -> FloatArray:
-        """Covariance (d, d) of the solution of sum w_i g_i = 0 and of the gate's own equations [huber1967]."""
-        model, w, d = self._model, self.weights, self._model.dim
+        That of the solution of sum w_i g_i = 0 and of the gate's own equations [huber1967].
+        """
+        w, d = self.weights, model.dim
         gradients = model.gradients(self.theta)
         counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
@@ -128,11 +145,15 @@ class FlipExplanation:
         if self._gated:
             return weighted_precision(model, w, self.theta)
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
-        apart = model.gradients(self.theta) / (1.0 - right)[:, None]
+        apart = model.gradients(self.theta) * (np.sqrt(w * (1.0 - w)) / (1.0 - right))[:, None]
         # Labels of a logistic model have the same curvature; what is missing is which of them is right.
-        precision = weighted_precision(model, np.ones_like(w), self.theta) - (apart.T * (w * (1.0 - w))) @ apart
+        everyone = weighted_precision(model, np.ones_like(w), self.theta)
+        precision: FloatArray = everyone - apart.T @ apart
+        # The weighted rows' own precision is no more than that of all of them, which is at hand.
+        if is_positive(precision - everyone / _MOST_VOLUME):
+            return precision
         least = weighted_precision(model, w, self.theta) / _MOST_VOLUME
-        return precision if np.linalg.eigvalsh(precision - least)[0] > 0.0 else least
+        return precision if is_positive(precision - least) else least
 
     def _gate_precision(self) -> FloatArray:
         return np.array([1e-4, *(sd**-2.0 for sd in constants.GATE_SLOPES)])
@@ -141,7 +162,7 @@ class FlipExplanation:
         """1, where flipped rows are (a vote without the row itself), how sure the model is, the distance."""
         place, flipped = self._space.inner, self._flipped
         total = max(float(flipped.sum()), 1e-9)
-        vote = place @ (flipped @ place / total) - flipped * (place**2).sum(axis=1) / total
+        vote = place @ (flipped @ place / total) - flipped * self._own_vote / total
         size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
         # Of two classes, the odds are as far from even whichever the label is; of more, they would tell the label.
         two = self._log_others == 0.0
@@ -190,8 +211,12 @@ class FlipsAtAnyRate:
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: at a rate, and between rates."""
-        between = [np.outer(fit.theta - self.theta, fit.theta - self.theta) for fit in self._fits]
-        return self._mean([fit.covariance(model) + apart for fit, apart in zip(self._fits, between, strict=True)])
+        covariance = np.zeros((model.dim, model.dim))
+        for fit, chance in zip(self._fits, self._chances, strict=True):
+            if chance > LEAST_LIKELY:
+                away = fit.theta - self.theta
+                covariance += chance * (fit.covariance(model) + np.outer(away, away))
+        return covariance
 
     def _mean(self, arrays: list[FloatArray]) -> FloatArray:
         return np.asarray(np.tensordot(self._chances, np.stack(arrays), axes=1))
@@ -205,14 +230,19 @@ class NoFlips:
     def __init__(self, model: ModelWithLaw, theta: FloatArray) -> None:
         self.theta = theta
         self.weights: FloatArray = np.ones(model.n_rows)
-        self._covariance = louis_covariance(model, self.weights, theta)
         self.evidence = _laplace(
             model, float(model.log_likelihood(theta).sum()), theta, weighted_precision(model, self.weights, theta)
         )
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: no row is in doubt."""
-        return self._covariance
+        return louis_covariance(model, self.weights, self.theta)
+
+
+def _log_one_plus_exp(values: FloatArray) -> FloatArray:
+    """Log of 1 + e^x (n,), in a third of the time of numpy.logaddexp."""
+    result: FloatArray = np.maximum(values, 0.0) + np.log1p(np.exp(-np.abs(values)))
+    return result
 
 
 def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, precision: FloatArray) -> float:
@@ -223,9 +253,9 @@ def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, prec
 
 def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation | FlipsAtAnyRate]:
     """Explanations of labels by name."""
-    n = model.n_rows
-    plain = weighted_mode(model, np.ones(n), model.initial)
-    space = feature_space(model.covariates)
+    n, held = model.n_rows, HeldPrecision()
+    plain = weighted_mode(model, np.ones(n), model.initial, held=held)
+    space = FeatureMap(model.covariates, cells=False)(model.covariates)
     trimmed, dropped = _trimmed(model, plain, budget)
     # Beyond half of the smaller class, most of its labels would be wrong.
     most = min(budget, 0.5 * _smaller_class(model))
@@ -233,15 +263,29 @@ def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | Fl
     at_rates: list[FlipExplanation] = []
     for rate in rates:
         start = at_rates[-1].theta if at_rates else plain
-        at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate)))
+        at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate), held))
+    nothing, flipped = NoFlips(model, plain), FlipsAtAnyRate(at_rates, rates, most)
+    reach = max(nothing.evidence, flipped.evidence) - _OUT_OF_REACH
     far = 0.9 * (space.distance > np.quantile(space.distance, 1.0 - budget))
     tried = [(plain, np.full(n, 0.1 * budget)), (trimmed, 0.9 * dropped), (plain, far)]
-    depending = [FlipExplanation(model, space, budget, theta, who, None) for theta, who in tried]
+    if n > _LOOKED_AT:
+        some = _systematic_sample(model, space)
+        part, there = model.take(some), space.take(some)
+        assert isinstance(part, ModelWithLaw)
+        looked = [FlipExplanation(part, there, budget, theta, who[some], None).evidence for theta, who in tried]
+        tried = [tried[int(np.argmax(looked))]]
+    depending = [FlipExplanation(model, space, budget, *begun, None, reach=reach) for begun in tried]
     return {
-        "nothing is wrong": NoFlips(model, plain),
-        "flipped labels": FlipsAtAnyRate(at_rates, rates, most),
+        "nothing is wrong": nothing,
+        "flipped labels": flipped,
         "flipped labels that depend on the row": max(depending, key=lambda fit: fit.evidence),
     }
+
+
+def _systematic_sample(model: ModelWithLaw, space: FeatureSpace) -> IntArray:
+    """Places of a sample that does not depend on the order of the rows: every k-th by label, then by distance."""
+    order = np.lexsort((space.distance, np.asarray(model.response)))
+    return np.sort(order[np.linspace(0, len(order) - 1, _LOOKED_AT).round().astype(int)])
 
 
 def _smaller_class(model: ModelWithLaw) -> float:
@@ -252,7 +296,7 @@ def _smaller_class(model: ModelWithLaw) -> float:
 
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:
     """Parameters without the labels that fit worst, and those rows (n,) as 0 and 1."""
-    dropped = np.zeros(model.n_rows)
+    dropped, held = np.zeros(model.n_rows), HeldPrecision()
     for _ in range(_TRIMMING_STEPS):
         order = np.argsort(model.log_likelihood(theta), kind="stable")
         fresh = np.zeros(model.n_rows)
@@ -260,5 +304,5 @@ def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[Flo
         if (fresh == dropped).all():
             break
         dropped = fresh
-        theta = weighted_mode(model, 1.0 - dropped, theta)
+        theta = weighted_mode(model, 1.0 - dropped, theta, held=held)
     return theta, dropped

@@ -11,8 +11,9 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_precision, width_factor
 
-# Explanations less likely than this do not count; doubt can at most treble a width, where it is beyond linearising.
-_LEAST_LIKELY = 1e-4
+#: Explanations less likely than this do not count in the width.
+LEAST_LIKELY = 1e-4
+# Doubt can at most treble a width, where it is beyond linearising.
 _MOST_WIDENING = 9.0
 #: A row whose weight is this near 0 or 1 is not in doubt.
 SURE = 1e-4
@@ -73,7 +74,7 @@ def widening(
     if (weights > 1.0 - SURE).all():
         return None
     covariance = between_explanations(explanations, chances, theta)
-    likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
+    likely = {name: chance for name, chance in chances.items() if chance > LEAST_LIKELY}
     for name, chance in likely.items():
         covariance += chance / sum(likely.values()) * explanations[name].covariance(model)
     return widening_to(covariance, precision)
@@ -83,7 +84,7 @@ def between_explanations(
     explanations: Mapping[str, Explained], chances: Mapping[str, float], theta: FloatArray
 ) -> FloatArray:
     """Mean square (d, d) of the distances of the explanations from theta."""
-    likely = {name: chance for name, chance in chances.items() if chance > _LEAST_LIKELY}
+    likely = {name: chance for name, chance in chances.items() if chance > LEAST_LIKELY}
     thetas = np.stack([explanations[name].theta for name in likely])
     shares = np.array(list(likely.values())) / sum(likely.values())
     away = thetas - theta
