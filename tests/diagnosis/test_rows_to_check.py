@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import robula
-from robula.tables.odd_cells import Why, odd_cells
 from robula.exceptions import InputError
 from robula.sklearn import RobustBayesianRegressor
+from robula.tables.odd_cells import Why, odd_cells
 
 
 def correlated(rows: int = 500, seed: int = 0) -> np.ndarray:

@@ -26,8 +26,9 @@ _FREEDOM, _WIDE = 6.0, 5.0
 _BEFORE, _MOST = 0.1, 0.2
 # Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
 _FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
-# Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged.
-_NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS = 1.5, 1.0, 6
+# Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged, if both
+# together could become likelier by this much, in logs: an exchange is never expected in one row of 50.
+_NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS, _LEAST_GAIN = 1.5, 1.0, 6, 4.0
 _ROUNDS = 30
 #: Log odds of a cell that is right for sure.
 NEVER = -50.0
@@ -61,7 +62,7 @@ def log_odds_of_mistakes(
     for place, scores in apart.items():
         rows = np.flatnonzero((scores != 0.0) | different[:, place])
         if len(rows):
-            evidence = _anything(scores[rows])[None, :]
+            evidence = anything(scores[rows])[None, :]
             log_odds[rows, place] = _mixed(evidence, different[:, place], rows, _BEFORE)[0]
     for column in columns:
         place = column.place
@@ -69,7 +70,7 @@ def log_odds_of_mistakes(
         if not len(rows):
             continue
         evidence = np.stack(
-            [_anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
+            [anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
         )
         found = _mixed(evidence, different[:, place], rows, _BEFORE)
         log_odds[rows, place] = np.logaddexp.reduce(found, axis=0)
@@ -88,6 +89,13 @@ def log_odds_of_mistakes(
     return log_odds, list(told.values())
 
 
+def odds_by_column(column: Column, rows: IntArray) -> float:
+    """Log odds before its score is seen that a cell of a column is a mistake of any kind, by these cells (m,)."""
+    evidence = anything(column.scores[rows])[None, :]
+    found = _mixed(evidence, np.zeros(len(column.scores), dtype=bool), rows, _BEFORE)
+    return float((found - evidence)[0, 0]) if len(rows) else float(np.log(_BEFORE / len(column.scores)))
+
+
 def _right(scores: FloatArray) -> FloatArray:
     """Log density of right cells' scores: Student's."""
     constant = gammaln(0.5 * (_FREEDOM + 1.0)) - gammaln(0.5 * _FREEDOM) - 0.5 * np.log(_FREEDOM * np.pi)
@@ -95,7 +103,7 @@ def _right(scores: FloatArray) -> FloatArray:
     return density
 
 
-def _anything(scores: FloatArray) -> FloatArray:
+def anything(scores: FloatArray) -> FloatArray:
     """Log likelihood ratio of a mistake that may be anywhere (Cauchy) to a right cell."""
     ratio: FloatArray = -np.log(np.pi * _WIDE) - np.log1p((scores / _WIDE) ** 2) - _right(scores)
     return ratio
@@ -157,10 +165,14 @@ def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[
     scores = np.abs(np.stack([column.scores for column in columns], axis=1))
     last = max(len(columns) - _CELLS_IN_PAIRS, 0)
     near = scores >= np.maximum(np.partition(scores, last, axis=1)[:, [last]], _NEAR_IN_PAIRS)
+    gains = _right(np.zeros(1)) - _right(scores)
     for at, first in enumerate(columns):
         near_first = np.flatnonzero(near[:, at])
         for also, second in enumerate(columns[at + 1 :], at + 1):
             rows = near_first[near[near_first, also]]
+            rows = rows[gains[rows, at] + gains[rows, also] > _LEAST_GAIN]
+            if not len(rows):
+                continue
             one, other = values[rows, first.place], values[rows, second.place]
             possible = first.allows(other) & second.allows(one)
             rows, one, other = rows[possible], one[possible], other[possible]

@@ -37,6 +37,8 @@ _POSITIVE = 0.98
 # Quantiles are taken of so many rows at most, evenly spread over the table.
 _ENOUGH_ROWS = 20_000
 _FEWEST_ON_A_SIDE = 5
+# No number has a larger logarithm.
+_LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,14 @@ class NormalScores:
             power = np.log(_ratio(float(outer / inner), len(side))) / np.log(_OUTER / _INNER) if tails else 1.0
             sides.append((sign, float(inner), max(float(power), _SHORTEST_TAIL)))
         return cls(middle, tuple(sides))
+
+    def value_at(self, score: float) -> float:
+        """The number that has a score; infinite on a side that too few rows are on."""
+        for sign, inner, power in self.sides:
+            if sign * score > 0:
+                size = abs(score) / _INNER
+                return self.middle + sign * inner * (size**power if size > 1.0 else size)
+        return float(np.copysign(np.inf, score))
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Scores, of the shape of the values; 0 on a side that too few rows are on."""
@@ -105,6 +115,16 @@ class Column:
     slopes: FloatArray
     expected: FloatArray
     scores: FloatArray
+
+    def light(self) -> Column:
+        """The column without the rows that it was made of."""
+        nothing = np.zeros(0)
+        return replace(self, judged=np.zeros(0, dtype=bool), expected=nothing, scores=nothing)
+
+    def value_at(self, score: float) -> float:
+        """The value that has a score in this column, whatever the rest of its row is."""
+        value = self.own.value_at(score)
+        return float(np.exp(min(value, _LARGEST_LOG))) if self.logarithmic else value
 
     def allows(self, values: FloatArray) -> BoolArray:
         """Which values the column can have."""

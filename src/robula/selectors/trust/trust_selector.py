@@ -20,7 +20,7 @@ from robula.selectors.selection import ContaminationEstimate, Part, Selection, S
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.copied_rows import CopiedRows, copied_rows
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
-from robula.selectors.trust.row_doubt import widening
+from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
@@ -85,7 +85,7 @@ class Trust:
     Attributes
     ----------
     weights : ndarray, shape (n,)
-        Probability of each row to be clean.
+        How much each row counts: its probability of being clean, and less for a row in doubt that the fit would follow.
     theta : ndarray, shape (d,)
         Mode of the posterior of the rows so weighted.
     share, standard_error : float
@@ -165,6 +165,7 @@ def with_copies(found: Trust, copied: CopiedRows, contamination: float) -> Trust
 def _judge_distinct(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
+    weights = without_leverage_of_doubt(model, weights, verdict.theta)
     theta = weighted_mode(model, weights, verdict.theta)
     precision = weighted_precision(model, weights, theta)
     wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
