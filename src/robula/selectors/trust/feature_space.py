@@ -92,7 +92,7 @@ class FeatureMap:
         if not self._kept.any():
             return
         scaled = (features - self._mean)[:, self._kept] / self._spread
-        _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"))
+        _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=False)
         self._whitening = right[singular > _RANK * singular[0]].T / singular[singular > _RANK * singular[0]]
         self._whitening = self._whitening * math.sqrt(n)
         whitened = scaled @ self._whitening

@@ -111,8 +111,8 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
         rows = ScoredRows(model, exact_law)
         found, contested = _explain_numbers(rows, budget)
         for explanation in found.values():
-            explanation.weights = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
-            explanation.theta = rows.mode(explanation.weights, explanation.theta, _SETTLE)
+            counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
+            explanation.theta = rows.mode(counted, explanation.theta, _SETTLE)
     return _averaged(found, contested, model.n_rows, budget)
 
 

@@ -21,7 +21,7 @@ from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.copied_rows import CopiedRows, copied_rows
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
 from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
-from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
+from robula.selectors.trust.trust_constants import DEFAULT_BUDGET, MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
 
@@ -204,7 +204,9 @@ def conclude(
         law = (*law, group_words(contested, float((np.abs(contested.theta - theta) / deviations).max()), rows))
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
-    removed = float((1.0 - weights).sum())
+    # What a row in doubt counts less for its leverage is not for being bad.
+    clean = verdict.weights if len(verdict.weights) == rows else weights
+    removed = float((1.0 - clean).sum())
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
@@ -216,15 +218,22 @@ def conclude(
             f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
             "contamination."
         )
+    elif removed > MOST_BAD * rows:
+        misfit = (
+            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Is a "
+            "declared noise scale in the units of the response, and is there an intercept? noise_scale='estimate' needs "
+            "no units."
+        )
+    if misfit:
         warn(misfit, MisfitWarning)
     beyond = max(0, round(removed - contamination * rows))
-    if beyond:
+    if beyond and not misfit:
         warn(
             f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
             "they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    error = _standard_error(verdict, weights)
+    error = _standard_error(verdict, clean)
     none = np.zeros(0, dtype=np.intp)
     return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, group, none, misfit, beyond, wider)
 
