@@ -11,6 +11,7 @@ What nothing can see: an exchange of two columns of the same law, and a slip tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -160,33 +161,48 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
 
 def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
     """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
+    for at, also, rows in _pairs_that_gain(columns):
+        first, second = columns[at], columns[also]
+        one, other = values[rows, first.place], values[rows, second.place]
+        possible = first.allows(other) & second.allows(one)
+        rows, one, other = rows[possible], one[possible], other[possible]
+        if not len(rows):
+            continue
+        moved_first = first.explains(other) - first.explains(one)
+        moved_second = second.explains(one) - second.explains(other)
+        fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
+        fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
+        evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
+        if first.logarithmic != second.logarithmic:
+            # A density of logarithms is one of the values times the value.
+            evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
+        nothing = np.zeros(len(values), dtype=bool)
+        # A column has many partners; with all of them together it is exchanged as often as it slips.
+        before = _BEFORE / (len(columns) - 1)
+        yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]
+
+
+def _pairs_that_gain(columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray]]:
+    """Yield two columns' indices and the rows (m,) in which both cells are far out, where exchanges could explain it.
+
+    Of a row the farthest cells are looked at. At best both become usual, and all m of n rows are exchanged.
+    """
     if len(columns) < 2:
         return
     scores = np.abs(np.stack([column.scores for column in columns], axis=1))
-    last = max(len(columns) - _CELLS_IN_PAIRS, 0)
-    near = scores >= np.maximum(np.partition(scores, last, axis=1)[:, [last]], _NEAR_IN_PAIRS)
-    gains = _right(np.zeros(1)) - _right(scores)
-    for at, first in enumerate(columns):
-        near_first = np.flatnonzero(near[:, at])
-        for also, second in enumerate(columns[at + 1 :], at + 1):
-            rows = near_first[near[near_first, also]]
-            rows = rows[gains[rows, at] + gains[rows, also] > _LEAST_GAIN]
-            if not len(rows):
-                continue
-            one, other = values[rows, first.place], values[rows, second.place]
-            possible = first.allows(other) & second.allows(one)
-            rows, one, other = rows[possible], one[possible], other[possible]
-            if not len(rows):
-                continue
-            moved_first = first.explains(other) - first.explains(one)
-            moved_second = second.explains(one) - second.explains(other)
-            fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
-            fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
-            evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
-            if first.logarithmic != second.logarithmic:
-                # A density of logarithms is one of the values times the value.
-                evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
-            nothing = np.zeros(len(values), dtype=bool)
-            # A column has many partners; with all of them together it is exchanged as often as it slips.
-            before = _BEFORE / (len(columns) - 1)
-            yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]
+    count = min(_CELLS_IN_PAIRS, len(columns))
+    farthest = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+    size = np.take_along_axis(scores, farthest, axis=1)
+    gains = np.where(size >= _NEAR_IN_PAIRS, _right(np.zeros(1)) - _right(size), -np.inf)
+    found = []
+    for one, other in combinations(range(count), 2):
+        gain = gains[:, one] + gains[:, other]
+        rows = np.flatnonzero(gain > _LEAST_GAIN)
+        pair = np.sort(farthest[rows][:, [one, other]], axis=1)
+        found.append(np.column_stack([pair, rows, gain[rows]]))
+    every = np.concatenate(found)
+    every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
+    edges = np.flatnonzero((np.diff(every[:, :2], axis=0) != 0).any(axis=1)) + 1
+    for group in np.split(every, edges):
+        if len(group) and group[:, 3].max() + np.log(len(group) / len(scores)) > 0.0:
+            yield int(group[0, 0]), int(group[0, 1]), group[:, 2].astype(np.intp)

@@ -221,8 +221,8 @@ def conclude(
     elif removed > MOST_BAD * rows:
         misfit = (
             f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Is a "
-            "declared noise scale in the units of the response, and is there an intercept? noise_scale='estimate' needs "
-            "no units."
+            "declared noise scale in the units of the response, and is there an intercept? noise_scale='estimate' "
+            "needs no units."
         )
     if misfit:
         warn(misfit, MisfitWarning)
