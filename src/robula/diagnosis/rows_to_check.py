@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SURE = 1e-6
 #: Kept odd rows matter where an expectation moves by more than this many standard deviations without them.
 MATTERS = 1.0
+#: And from here on they decide the answer: no interval of it holds what it would be without them.
+DECIDES = 3.0
 
 
 class Matter(NamedTuple):
