@@ -13,6 +13,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,25 @@ JUNK: list[Any] = [
 ]
 
 
+SOUND = robula.simulate.linear_regression(n_clean=40, dim=2, contamination=0.1, seed=1).model
+
+
+@lru_cache
+def sound_run() -> robula.Posterior:
+    """A run with nothing wrong."""
+    return robula.sample(SOUND, contamination=0.1, draws=50, burn_in=20, chains=2, progress=False)
+
+
 def any_matrix(rng: np.random.Generator) -> Any:
     """A matrix that is mostly sound, or anything else."""
     if rng.uniform() < 0.2:
         return JUNK[rng.integers(len(JUNK))]
-    values = rng.standard_normal((rng.integers(0, 30), rng.integers(0, 4)))
+    return any_table(rng, int(rng.integers(0, 30)))
+
+
+def any_table(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """So many rows of numbers, some of them spoiled."""
+    values = rng.standard_normal((rows, rng.integers(0, 4)))
     for _ in range(rng.integers(0, 3)):
         if values.size:
             spoiled = [np.nan, np.inf, 0.0, 1e300, -999.0, 1e-320][rng.integers(6)]
@@ -64,6 +79,7 @@ def api_call(rng: np.random.Generator) -> Callable[[], Any]:
     y = JUNK[rng.integers(len(JUNK))] if rng.uniform() < 0.15 else rng.integers(0, 2, n)
     level = JUNK[rng.integers(len(JUNK))] if rng.uniform() < 0.15 else float(rng.uniform(0, 0.49))
     prior = robula.NormalPrior(0.0, float(rng.exponential()) + 1e-9) if rng.uniform() < 0.9 else None
+    junk = JUNK[rng.integers(len(JUNK))]
     made: dict[str, Callable[[], Any]] = {
         "mean": lambda: robula.MeanModel(X, prior=prior),
         "linear": lambda: robula.LinearModel(X, y, noise_scale=1.0, prior=prior),
@@ -80,6 +96,13 @@ def api_call(rng: np.random.Generator) -> Callable[[], Any]:
         lambda: robula.robust_mean(X, level),
         lambda: robula.restarts(make(), any_matrix(rng), contamination=level),
         lambda: robula.contamination_path(make(), levels=[level]),
+        lambda: robula.influence(make(), sound_run(), junk),
+        lambda: robula.influence(SOUND, sound_run(), junk),
+        lambda: robula.diagnose(sound_run(), junk, odd=junk),
+        lambda: robula.odd_rows(sound_run(), X, response=junk),
+        lambda: robula.odd_rows(sound_run(), any_table(rng, SOUND.n_rows)),
+        lambda: robula.flag(sound_run(), level),
+        lambda: robula.report(sound_run(), "no folder/page.html", model=make()),
         lambda: robula.load(JUNK[rng.integers(len(JUNK))]),
         lambda: robula.resume(JUNK[rng.integers(len(JUNK))], make()),
     ]

@@ -156,3 +156,30 @@ def test_loading_junk(content, tmp_path_factory):
     path.write_bytes(content)
     with pytest.raises(robula.exceptions.InputError):
         robula.load(path)
+
+
+LARGE = robula.LargeModel(robula.LinearModel, SOUND.design, SOUND.y, noise_scale=1.0)
+RUN = robula.sample(SOUND, contamination=0.1, draws=20, burn_in=10, chains=2, progress=False)
+TABLE = np.asarray(SOUND.design)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: robula.contamination_path(LARGE, levels=[0.1]),
+        lambda: robula.contamination_path("model", levels=[0.1]),
+        lambda: robula.report(RUN, "page.html", model=LARGE),
+        lambda: robula.diagnose(RUN, LARGE),
+        lambda: robula.diagnose(RUN, odd="rows"),
+        lambda: robula.influence(SOUND, RUN, 3.0),
+        lambda: robula.odd_rows(RUN, None),
+        lambda: robula.odd_rows(RUN, [[1], [2, 3]]),
+        lambda: robula.odd_rows(RUN, TABLE, response=[[1], [2, 3]]),
+        lambda: robula.odd_rows(RUN, TABLE, response=object()),
+    ],
+)
+def test_what_scripts_fuzz_found(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(robula.exceptions.InputError):
+        call()
+    assert not list(tmp_path.iterdir())

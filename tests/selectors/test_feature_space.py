@@ -21,3 +21,9 @@ def test_odds_of_wrong_cells_count_up_to_unmistakable_and_never_for_a_row():
     apart = feature_space(FEATURES[:5], odds).apart
     np.testing.assert_allclose(apart, [0.0, 0.0, 0.5, 3.0, MOST_FOR_APART])
     assert not feature_space(FEATURES).apart.any()
+
+
+def test_fewer_rows_than_columns_have_as_many_directions_as_they_span():
+    space = feature_space(FEATURES[:2])
+    assert space.whitened.shape == (2, 1)
+    assert np.isfinite(space.inner).all()

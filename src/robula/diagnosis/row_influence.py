@@ -245,6 +245,8 @@ def _quantities(
     if f is None:
         return known, lambda draws: draws
     if not callable(f):
+        if not isinstance(f, str | Sequence):
+            raise InputError(f"f={show(f)} is no name of a parameter, list of names or function of theta.")
         asked = [f] if isinstance(f, str) else list(f)
         if not asked:
             raise InputError("f is an empty list; name a parameter, pass a function of theta, or leave it out.")

@@ -186,7 +186,7 @@ def odd_rows(
 
     if not isinstance(posterior, Posterior):
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
-    table = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data))
+    table = data if isinstance(data, pd.DataFrame) else pd.DataFrame(_array(data, "data", 2))
     if len(table) != len(posterior.row_weights):
         raise InputError(
             f"data has {len(table)} rows, but the posterior is of {len(posterior.row_weights)}; pass the same rows."
@@ -197,7 +197,7 @@ def odd_rows(
         known = _numbers(table.iloc[:, names.index(check_name(response, "response", names))])
         table = table.loc[:, [name != response for name in names]]
     elif response is not None:
-        known = np.asarray(response, dtype=np.float64)
+        known = _array(response, "response", 1)
         if known.shape != (len(table),):
             raise InputError(f"response has shape {known.shape}; pass one number for each of the {len(table)} rows.")
     numeric = table.loc[:, [kind.kind in "iufb" for kind in table.dtypes]]
@@ -211,6 +211,18 @@ def odd_rows(
     strength = np.zeros(len(weights)) if influence is None else influence.strength
     order = np.lexsort((-strength, -suspicion))
     return OddRows(order, suspicion, weights, cells, influence)
+
+
+def _array(given: Any, name: str, axes: int) -> FloatArray:
+    """What was given as numbers with one axis or two."""
+    try:
+        array = np.asarray(given)
+        array = array if array.dtype.kind in "biuf" else array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        array = np.zeros(())
+    if array.ndim != axes:
+        raise InputError(f"{name}={show(given)} is no {'table' if axes == 2 else 'column'} of numbers.")
+    return array
 
 
 def _numbers(column: pd.Series) -> FloatArray:

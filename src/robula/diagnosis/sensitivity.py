@@ -11,7 +11,7 @@ import numpy as np
 from robula._intervals import HALF_WIDTH
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
-from robula._validation import check_contamination
+from robula._validation import check_contamination, show
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode, weighted_precision
@@ -123,6 +123,11 @@ def contamination_path(
     >>> path.to_frame().shape
     (6, 7)
     """
+    if not isinstance(model, Model):
+        raise InputError(
+            f"model={show(model)} is not a robula model of rows in memory; of a LargeModel, call robula.trust at each "
+            "level."
+        )
     shares = [check_contamination(level) for level in levels]
     if not shares:
         raise InputError("levels is empty; pass at least one share of bad rows.")

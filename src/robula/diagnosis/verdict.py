@@ -112,6 +112,8 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     """
     if not isinstance(posterior, Posterior) or posterior.draws.shape[1] < FEWEST_DRAWS:
         raise InputError("diagnose needs a posterior of at least four draws a chain.")
+    if not (step_bias is None or isinstance(step_bias, StepBias)) or not (odd is None or isinstance(odd, OddRows)):
+        raise InputError("diagnose takes what robula.step_bias and robula.odd_rows returned, or nothing.")
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
     found = convergence(posterior.draws)

@@ -92,6 +92,8 @@ def report(
     """
     if not isinstance(posterior, Posterior):
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
+    if not (model is None or isinstance(model, Model)):
+        raise InputError(f"model={show(model)} is not a robula model of rows in memory; leave it out.")
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist.")

@@ -192,10 +192,11 @@ def given_the_others(columns: Sequence[Column], explaining: FloatArray, suspects
     correlations = standard.T @ standard / max(len(standard), 1)
     precision = np.linalg.inv((1.0 - _RIDGE) * correlations + _RIDGE * np.eye(len(correlations)))
     found = []
+    centred_explaining = explaining - middle
     for column in columns:
         slopes = -precision[:, column.place] / precision[column.place, column.place] / deviations
         slopes[column.place] = 0.0
-        expected = (explaining - middle) @ slopes
+        expected = centred_explaining @ slopes
         usual = column.judged if suspects is None else column.judged & ~suspects[:, column.place]
         # The ridge and clipping shrink slopes; one regression on what they predict makes up for it.
         centred = expected[usual] - expected[usual].mean()

@@ -179,7 +179,8 @@ class _Table:
         if told:
             self.codes[self.names[place]] = told
             known &= ~np.isin(cells, told)
-        if len(different) > 2:
+        # Where no value is so often there that one that is there once is seldom beside it, none is.
+        if len(different) > 2 and _SELDOM * counts.max() >= 1.0:
             self.seldom[:, place] = _seldom(cells, known)
         if len(different) - len(told) <= FEW_VALUES:
             self.apart[place] = _apart(cells, known)
