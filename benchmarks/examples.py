@@ -33,8 +33,13 @@ def slipped_decimal() -> None:
     table = right.copy()
     table.loc[rows, "bp"] = (table.loc[rows, "bp"] / 10.0).round(2)
     fits = {
-        name: RobustBayesianRegressor(contamination=0.1).fit(data.drop(columns="target"), data["target"])
-        for name, data in {"as it was": right, "slipped": table, "mended": table.drop(index=rows)}.items()
+        name: RobustBayesianRegressor(contamination=told).fit(data.drop(columns="target"), data["target"])
+        for name, data, told in (
+            ("as it was", right, 0.1),
+            ("slipped, every row trusted", table, 0.0),
+            ("slipped", table, 0.1),
+            ("without the seven", table.drop(index=rows), 0.1),
+        )
     }
     for name, fit in fits.items():
         column = 1 + list(fit.feature_names_in_).index("bp")
@@ -53,7 +58,7 @@ def slipped_decimal() -> None:
     odd = listed.odd
     left.scatter(table["bp"], table["target"], s=8, color=_GOOD, alpha=0.5, label="rows")
     left.scatter(table["bp"][rows], table["target"][rows], s=26, color=_ODD, label="decimal point slipped")
-    left.set(xlabel="bp", ylabel="progression", title="All 442 rows keep weight 1")
+    left.set(xlabel="bp", ylabel="progression", title="Seven rows hold the slope; they lose their weight")
     left.legend(frameon=False, fontsize=8)
     right_axes.scatter(found.strength, scores, s=8, color=_GOOD, alpha=0.5)
     right_axes.scatter(found.strength[odd], scores[odd], s=14, color=_ODD)

@@ -38,8 +38,8 @@ MAY_IMPORT = {
     "kernels": {"target"},  # its types only, see below
     "result": {"models"},
     "run": {"tables", "models", "selectors", "target", "kernels", "result"},
-    "diagnosis": {"models", "selectors", "target", "kernels", "run", "result", "theory"},
-    "reporting": {"models", "result", "diagnosis"},
+    "diagnosis": {"tables", "models", "selectors", "target", "kernels", "run", "result", "theory"},
+    "reporting": {"tables", "models", "result", "diagnosis"},
     # Side rooms: whatever of the core they need, and the side rooms named here.
     "metrics": {"tables", "models", "result"},
     "simulate": {"tables", "models"},

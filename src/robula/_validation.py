@@ -39,7 +39,8 @@ def check_contamination(contamination: object) -> float:
         raise InputError(
             f"contamination={show(contamination)} is not a number in [0, 0.5). It is an upper bound on the share of "
             "bad rows among all rows (0.1 means at most one row in ten); with half of the rows bad "
-            "no method can tell which half to believe."
+            "no method can tell which half to believe. Where you do not know it, sample, trust and the estimators take "
+            '"estimate".'
         )
     return value
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import robula
-from robula.diagnosis.odd_cells import Why, odd_cells
 from robula.exceptions import InputError
 from robula.sklearn import RobustBayesianRegressor
+from robula.tables.odd_cells import Why, odd_cells
 
 
 def correlated(rows: int = 500, seed: int = 0) -> np.ndarray:
@@ -177,8 +177,9 @@ def blood_pressure() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def slipped() -> tuple[robula.diagnosis.OddRows, np.ndarray, float]:
+    """With every row kept: what is told of them is what a user reads who trusts all rows."""
     table, rows = blood_pressure()
-    fitted = RobustBayesianRegressor(contamination=0.1, draws=500).fit(table.drop(columns="target"), table["target"])
+    fitted = RobustBayesianRegressor(contamination=0, draws=500).fit(table.drop(columns="target"), table["target"])
     found = robula.influence(fitted.model_, fitted.posterior_)
     listed = robula.odd_rows(fitted.posterior_, table, response="target", influence=found)
     original = load_diabetes(as_frame=True, scaled=False).frame
@@ -204,6 +205,13 @@ def test_what_they_do_to_the_answer_is_told(slipped):
     assert matter.in_sds > 1.0
     assert matter.without == pytest.approx(right, abs=0.15)
     assert "They matter: without them bp would be about" in listed.text
+
+
+def test_the_rule_finds_them_by_itself():
+    table, rows = blood_pressure()
+    fitted = RobustBayesianRegressor(contamination=0.1, draws=100).fit(table.drop(columns="target"), table["target"])
+    assert fitted.row_weights_[rows].max() < 0.01
+    assert np.delete(fitted.row_weights_, rows).mean() > 0.99
 
 
 def test_distrusted_rows_stand_in_the_same_list():

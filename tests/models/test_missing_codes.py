@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robula.models.missing_codes import codes_of_columns, missing_codes
+from robula.tables.missing_codes import codes_of_columns, missing_codes
 
 
 def column(kind, rng):

@@ -82,3 +82,34 @@ def test_codes_are_known_in_passes_too(monkeypatch):
     posterior = robula.sample(unknown_scale(X, y), contamination=0.3, draws=50, burn_in=10, chains=2, progress=False)
     assert posterior.row_weights[:400].max() < 0.01
     assert posterior.row_weights[400:].mean() > 0.99
+
+
+def measured(rows=400, seed=5):
+    """Lengths, widths and a weight that hangs on both, as a table of animals has them."""
+    rng = np.random.default_rng(seed)
+    length = rng.normal(200.0, 14.0, rows)
+    width = 0.2 * length + rng.normal(0.0, 2.0, rows)
+    X = np.column_stack([length, width, rng.integers(0, 2, rows)])
+    return X, 20.0 * length + 30.0 * width + rng.normal(0.0, 300.0, rows)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1, 0.15])
+@pytest.mark.parametrize("slip", ["tenth", "tenfold", "exchanged"])
+def test_a_slip_in_a_column_is_found_also_where_the_response_does_not_tell(share, slip):
+    """Rows with a length in centimetres hold its slope at 0, and then all rows fit: only the cells tell."""
+    X, y = measured()
+    right = RobustBayesianRegressor(contamination=0, draws=50, burn_in=10, chains=2).fit(X, y).coef_
+    bad = np.arange(round(share * len(y)))
+    if slip == "exchanged":
+        X[bad, :2] = X[bad][:, [1, 0]]
+    else:
+        X[bad, 0] *= 0.1 if slip == "tenth" else 10.0
+    fit = RobustBayesianRegressor(contamination=0.2, draws=50, burn_in=10, chains=2).fit(X, y)
+    assert fit.row_weights_[bad].max() < 0.05
+    assert np.delete(fit.row_weights_, bad).mean() > 0.99
+    assert fit.coef_[0] == pytest.approx(right[0], rel=0.15)
+
+
+def test_without_a_slip_no_row_is_lost():
+    X, y = measured()
+    assert robula.trust(unknown_scale(X, y), 0.2).weights.min() > 0.9

@@ -11,11 +11,11 @@ import numpy as np
 from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import check_count, check_name, show
-from robula.diagnosis.odd_cells import OddCells, Why, odd_cells
 from robula.diagnosis.row_influence import Influence
 from robula.exceptions import InputError
 from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
+from robula.tables.odd_cells import OddCells, Why, odd_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SURE = 1e-6
 #: Kept odd rows matter where an expectation moves by more than this many standard deviations without them.
 MATTERS = 1.0
+#: And from here on they decide the answer: no interval of it holds what it would be without them.
+DECIDES = 3.0
 
 
 class Matter(NamedTuple):

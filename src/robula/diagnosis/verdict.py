@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
-from robula.diagnosis.rows_to_check import MATTERS, OddRows, matter_words
+from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words
 from robula.exceptions import InputError
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
@@ -94,7 +94,8 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         of the kernel on a Gaussian, is judged.
     odd : OddRows, optional
         From ``robula.odd_rows(posterior, data, influence=robula.influence(model, posterior))``: a run whose answer
-        hangs on odd rows that were kept is usable with care. The draws alone cannot tell.
+        hangs on odd rows that were kept is usable with care, or not usable yet where they decide it. The draws alone
+        cannot tell.
 
     Returns
     -------
@@ -126,7 +127,9 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     matter = None if odd is None else odd.matter
     if odd is not None and matter is not None and matter.in_sds > MATTERS:
         words = matter_words(matter, len(odd.kept))
-        mild.append(f"Rows that were kept are odd and may be mistakes: look at them first. {words}")
+        (severe if matter.in_sds > DECIDES else mild).append(
+            f"Rows that were kept are odd and may be mistakes: look at them first. {words}"
+        )
     verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
@@ -175,8 +178,10 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             )
         elif size < TOO_FEW_DRAWS:
             why = f"run longer{faster}"
-        else:
+        elif r_hat > BAD_R_HAT:
             why = "there may be several modes: look at the chains one by one, and run longer"
+        else:
+            why = "short chains alone can do that, so run longer (draws=1000 and more)"
         (severe if r_hat > BAD_R_HAT else mild).append(
             f"The chains do not agree on parameter {worst!r} (R-hat {r_hat:.2f}): {why}."
         )

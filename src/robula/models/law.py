@@ -13,9 +13,10 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from robula._types import FloatArray
-from robula.models.missing_codes import codes_of_columns
 from robula.models.model import Model
 from robula.models.tail_scores import FARTHEST, normal_scores
+from robula.tables.missing_codes import codes_of_columns
+from robula.tables.odd_cells import odd_cells
 
 #: Who says how far rows spread around their mean: the user, a parameter in theta, or the mean itself.
 Noise = Literal["declared", "estimated", "implied"]
@@ -82,8 +83,17 @@ class ModelWithLaw(Model):
 
     @cached_property
     def codes(self) -> tuple[tuple[float, ...], ...]:
-        """Values that stand for "missing" in each column of the cells, or of the covariates where there are none."""
-        return codes_of_columns(self.covariates if self.cells is None else self.cells)
+        """Values that stand for "missing" in each column of the covariates."""
+        return codes_of_columns(self.covariates)
+
+    def cell_odds(self) -> FloatArray:
+        """Log odds that a cell of each row is a mistake, whatever the model makes of its response, shape (n,).
+
+        A code for "missing", a slipped decimal point, another unit, a value that belongs to another column.
+        """
+        cells = self.covariates if self.cells is None else self.cells
+        names = [str(place) for place in range(cells.shape[1])]
+        return odd_cells(cells, names, self.response, sure=True).row_log_odds
 
     @cached_property
     def response_codes(self) -> tuple[float, ...]:

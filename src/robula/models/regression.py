@@ -48,6 +48,8 @@ class Regression(ModelWithLaw):
 
     y: FloatArray
     offset: FloatArray | None = None
+    #: The columns (n, q) in the units they were recorded in, where the design has them in others.
+    recorded: FloatArray | None = None
     #: Where the intercept begins: the linear predictor of a middling row.
     level: float = 0.0
 
@@ -96,6 +98,11 @@ class Regression(ModelWithLaw):
         return self.design
 
     @property
+    def cells(self) -> FloatArray | None:
+        """The columns as they were recorded, (n, q), where the design has them in other units."""
+        return self.recorded
+
+    @property
     def in_memory(self) -> bool:
         """Whether the design is held in memory rather than read from a file."""
         return self._design.in_memory
@@ -135,6 +142,8 @@ class Regression(ModelWithLaw):
             part.offset = read_only(self.offset[rows])
         if self.row_weights is not None:
             part.row_weights = read_only(self.row_weights[rows])
+        if self.recorded is not None:
+            part.recorded = self.recorded[rows]
         part._set_response(self.y[rows])
         return part
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula.diagnosis.odd_cells import OddCells
 from robula.diagnosis.rows_to_check import OddRows
 from robula.diagnosis.verdict import diagnose
 from robula.reporting.quantities import Quantities
@@ -23,6 +22,7 @@ from robula.result.thresholds import (
     TOO_FEW_DRAWS,
     VARIANCE_INFLATION,
 )
+from robula.tables.odd_cells import OddCells
 
 #: Beyond this many times its usual size a distance is called odd.
 ODD = 4.0

@@ -172,8 +172,8 @@ def sample(
         )
     if not isinstance(model, Model):
         raise InputError(
-            f"model={show(model)} is not a robula model; make one with MeanModel, LinearModel, LogisticModel, "
-            "PoissonModel or from_jax, or subclass robula.models.Model."
+            f"model={show(model)} is not a robula model; make one with LinearModel or another of robula.models, "
+            "or with from_numpyro, from_pymc or from_jax from a model of your own."
         )
     if contamination != "estimate":
         contamination = check_contamination(contamination)

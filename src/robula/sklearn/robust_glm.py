@@ -19,7 +19,6 @@ from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel
 from robula.models import MODELS
 from robula.models.large_model import LargeModel, sample_places
-from robula.models.missing_codes import codes_of_columns
 from robula.models.model import unique_names
 from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
@@ -31,6 +30,7 @@ from robula.run.setup import seed_of_random_state
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, identity_coordinates, in_coordinates, robust_coordinates
 from robula.tables.arrays import as_vector
+from robula.tables.missing_codes import codes_of_columns
 from robula.tables.row_source import RowSource
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
@@ -243,7 +243,8 @@ class RobustBayesianGLM(BaseEstimator):
         """Return the model that is sampled."""
         prior = self._prior(coordinates, self._level(y, options))
         made = self._model(coordinates.columns(X), coordinates.responses(y), prior, coordinates, **options)
-        # -999 is a code in the user's units.
+        # -999 is a code, and a factor of ten a slip, in the user's units.
+        made.recorded = X
         made.codes = coordinates.codes(codes_of_columns(X))
         made.response_codes = tuple(coordinates.responses(np.array(made.codes_among(y))).tolist())
         return made

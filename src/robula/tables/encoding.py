@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -93,7 +94,7 @@ def read_numbers(series: pd.Series) -> pd.Series | None:
     if series.dtype.kind in "mM" or isinstance(series.dtype, pd.PeriodDtype | pd.IntervalDtype):
         raise InputError(
             f"column {series.name!r} holds dates, durations or intervals ({series.dtype}); turn it into a number, such "
-            f"as days since a date, or leave it out with --exclude {series.name}."
+            f"as days since a date, or leave it out with --exclude {shlex.quote(str(series.name))}."
         )
     if series.dtype.kind in "iufb":
         numbers = series.astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ def doubtful_columns(rows: pd.DataFrame, encoding: Encoding, *, regression: bool
         else:
             first[values.tobytes()] = name
             continue
-        notes.append(f"{name!r} {what}. It was used; leave it out with --exclude {name}.")
+        notes.append(f"{name!r} {what}. It was used; leave it out with --exclude {shlex.quote(str(name))}.")
     if regression and len(encoding.names) >= len(rows):
         notes.append(
             f"there are {len(rows)} rows for {len(encoding.names)} columns and an intercept: the prior decides much of "

@@ -15,7 +15,7 @@ from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density, odds_by_cells, scale_of_gross_rows
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
-from robula.selectors.trust.row_doubt import louis_covariance
+from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_of_doubt
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
 
@@ -63,7 +63,7 @@ class Explanation:
     weights : ndarray, shape (n,)
         Probability of each row to be clean.
     decisive : ndarray, shape (n,)
-        Log likelihood ratio of bad against clean, without the gates.
+        Log likelihood ratio of bad against clean.
     evidence : float
         Tempered log evidence.
     wanted : float
@@ -206,7 +206,7 @@ class Explanation:
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows in it."""
-        return louis_covariance(model, self.weights, self.theta)
+        return louis_covariance(model, without_leverage_of_doubt(model, self.weights, self.theta), self.theta)
 
     def ask_without_limit(self, steps: int) -> None:
         """Where the budget was spent whole, look what would be called bad without one: ``wanted``.

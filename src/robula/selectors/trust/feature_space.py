@@ -1,4 +1,4 @@
-"""Where rows are in their features: affine-invariant coordinates, distances, directions, and cells that stand apart."""
+"""Where rows are in their features: affine-invariant coordinates, distances and directions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FeatureSpace:
     directions : ndarray, shape (n, k)
         Coordinates along the k directions in which the rows look least normal.
     apart : ndarray, shape (n,)
-        Log odds that a cell which stands apart from its column gives for a row to be bad, 0 for nearly all.
+        Log odds that a wrong cell gives for a row to be bad, 0 for nearly all.
     """
 
     whitened: FloatArray
@@ -57,24 +57,21 @@ class FeatureSpace:
         )
 
 
-Codes = tuple[tuple[float, ...], ...]
-
-
-def feature_space(features: FloatArray, cells: FloatArray | None = None, codes: Codes = ()) -> FeatureSpace:
+def feature_space(features: FloatArray, cell_odds: FloatArray | None = None) -> FeatureSpace:
     """Coordinates of features (n, d) that do not change when the features are mapped by an invertible affine map.
 
-    ``cells`` (n, q) are the columns as they were recorded, among which cells may stand apart; None are the features.
-    ``codes`` are the values of each of these columns that stand for "missing".
+    ``cell_odds`` (n,) are the log odds that a cell of each row is a mistake; None where cells were not looked at.
     """
-    own = FeatureMap(features, codes if cells is None else ())
+    own = FeatureMap(features)
     space = own(features)
     space = replace(space, directions=own.directions(space.whitened))
-    if cells is None:
-        return space
-    worst = np.zeros(len(cells))
-    for column, of_column in _with_codes(cells, codes):
-        worst = np.maximum(worst, _Cells(column, of_column).away(column))
-    return replace(space, apart=np.clip(worst - constants.APART, 0.0, constants.MOST_FOR_APART))
+    return space if cell_odds is None else replace(space, apart=bounded_odds(cell_odds))
+
+
+def bounded_odds(cell_odds: FloatArray) -> FloatArray:
+    """What log odds (n,) of a wrong cell count for its row: nothing below 0, and no more than unmistakable."""
+    odds: FloatArray = np.clip(cell_odds, 0.0, constants.MOST_FOR_APART)
+    return odds
 
 
 class FeatureMap:
@@ -83,20 +80,14 @@ class FeatureMap:
     Parameters
     ----------
     features : ndarray, shape (n, d)
-    codes : tuple of tuple of float, d of them, optional
-        Values of each column that stand for "missing".
-    cells : bool, optional
-        Whether to look at single cells; if not, none stands apart.
     """
 
-    def __init__(self, features: FloatArray, codes: Codes = (), *, cells: bool = True) -> None:
+    def __init__(self, features: FloatArray) -> None:
         n = len(features)
         self._mean = features.mean(axis=0)
         spread = (features - self._mean).std(axis=0)
         self._kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
         self._spread = spread[self._kept]
-        looked_at = _with_codes(features, codes) if cells else []
-        self._cells = [_Cells(column, of_column) for column, of_column in looked_at]
         self.rank = 0
         if not self._kept.any():
             return
@@ -140,57 +131,15 @@ class FeatureMap:
         inner: FloatArray = (bounded - self._centre) @ self._factor
         return inner
 
-    def cells_apart(self, features: FloatArray) -> FloatArray:
-        """How far (m,) each row's oddest cell is from its column's middle: a log distance in that column's units."""
-        worst = np.zeros(len(features))
-        for cells, column in zip(self._cells, features.T, strict=bool(self._cells)):
-            worst = np.maximum(worst, cells.away(column))
-        return worst
-
     def __call__(self, features: FloatArray) -> FeatureSpace:
-        """Coordinates of rows with these features (m, d), without directions."""
-        none = np.zeros((len(features), 0))
-        odds = np.clip(self.cells_apart(features) - constants.APART, 0.0, constants.MOST_FOR_APART)
+        """Coordinates of rows with these features (m, d), without directions and without a look at their cells."""
+        none, nothing = np.zeros((len(features), 0)), np.zeros(len(features))
         if not self.rank:
-            return FeatureSpace(none, none, np.zeros(len(features)), none, odds)
+            return FeatureSpace(none, none, nothing, none, nothing)
         whitened = (features - self._mean)[:, self._kept] / self._spread @ self._whitening
         inner = self._inner(self._bounded(whitened))
         distance = (np.log1p((inner**2).mean(axis=1)) - self._usual_distance) / self._distance_unit
-        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, none, odds)
-
-
-def _with_codes(columns: FloatArray, codes: Codes) -> list[tuple[FloatArray, tuple[float, ...]]]:
-    """Each column (n,) with its codes."""
-    return list(zip(columns.T, codes or ((),) * columns.shape[1], strict=True))
-
-
-class _Cells:
-    """How far a cell is from its column's middle: a log distance in units of that column's own; a code is far out."""
-
-    def __init__(self, column: FloatArray, codes: tuple[float, ...]) -> None:
-        self.codes = codes
-        self._median = float(np.median(column))
-        away = np.abs(column - self._median)
-        differs = away > 0.0
-        self._varies = bool(differs.any())
-        if not self._varies:
-            return
-        # Where most values are one and the same (a category, many zeros), the others give the unit.
-        usual = away if np.median(away) > 0.0 else away[differs]
-        self._unit = float(np.median(usual))
-        log_usual = np.log1p(usual / self._unit)
-        self._middle = float(np.median(log_usual))
-        self._spread = max(1.4826 * float(np.median(np.abs(log_usual - self._middle))), _LEAST_DEVIATION)
-
-    def away(self, column: FloatArray) -> FloatArray:
-        """Of each cell (m,)."""
-        if not self._varies:
-            return np.zeros(len(column))
-        distance: FloatArray = np.log1p(np.abs(column - self._median) / self._unit)
-        distance = (distance - self._middle) / self._spread
-        if not self.codes:
-            return distance
-        return np.where(np.isin(column, self.codes), constants.APART + constants.MOST_FOR_APART, distance)
+        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, none, nothing)
 
 
 def standardised(values: FloatArray) -> FloatArray:

@@ -255,7 +255,7 @@ def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | Fl
     """Explanations of labels by name."""
     n, held = model.n_rows, HeldPrecision()
     plain = weighted_mode(model, np.ones(n), model.initial, held=held)
-    space = FeatureMap(model.covariates, cells=False)(model.covariates)
+    space = FeatureMap(model.covariates)(model.covariates)
     trimmed, dropped = _trimmed(model, plain, budget)
     # Beyond half of the smaller class, most of its labels would be wrong.
     most = min(budget, 0.5 * _smaller_class(model))

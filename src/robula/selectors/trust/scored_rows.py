@@ -86,7 +86,7 @@ class ScoredRows:
         self.coarsening = min(1.0, rows / (count or self.count))
         few = rows if self.exact_law else constants.FEW_ROWS
         self.maturity = min(1.0, (count or self.count) / few)
-        self.space = feature_space(model.covariates, model.cells, model.codes) if space is None else space
+        self.space = feature_space(model.covariates, model.cell_odds()) if space is None else space
         self._leverage: FloatArray | None = None
         self._discrete = bool(np.less(*model.scores(model.initial)).all())
         self._at_lower, self._at_upper = self._limits()

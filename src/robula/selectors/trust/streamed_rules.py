@@ -158,7 +158,7 @@ class _Places:
 
     @cached_property
     def coordinates(self) -> BlockMap:
-        return BlockMap(self._sample.covariates, self._sample.codes if self._sample.cells is None else ())
+        return BlockMap(self._sample.covariates, self._sample.codes)
 
     @cached_property
     def space(self) -> FeatureSpace:

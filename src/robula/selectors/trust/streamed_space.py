@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from robula._types import FloatArray
-from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.feature_space import _BOUND, _CLIP, Codes, FeatureMap, FeatureSpace, _Cells
+from robula.selectors.trust.feature_space import _BOUND, _CLIP, FeatureMap, FeatureSpace, bounded_odds
+from robula.tables.cell_limits import CellLimits, Codes
 
 
 class BlockMap:
     """What a :class:`FeatureMap` of some rows says of others, the same to rounding.
 
     Every pass asks it of all rows. So axes and scales are one matrix, the directions that only a search looks at are
-    left out, and how far a cell stands apart is asked of the rows that have one.
+    left out, and cells are judged by their own columns.
 
     Parameters
     ----------
@@ -26,12 +26,8 @@ class BlockMap:
     """
 
     def __init__(self, features: FloatArray, codes: Codes) -> None:
-        own = FeatureMap(features, codes)
-        self._codes = {place: of_column for place, of_column in enumerate(codes) if of_column}
-        self._map, self.rank = own, own.rank
-        limits = np.array([_limit(cells) for cells in own._cells])
-        medians = np.array([cells._median for cells in own._cells])
-        self._lowest, self._highest = medians - limits, medians + limits
+        own = FeatureMap(features)
+        self._map, self.rank, self._limits = own, own.rank, CellLimits(features, codes)
         if not self.rank:
             return
         whitening = own._whitening / own._spread[:, None]
@@ -44,7 +40,7 @@ class BlockMap:
     def __call__(self, features: FloatArray) -> FeatureSpace:
         """Coordinates of rows with these features (m, d); their directions are left out, (m, 0)."""
         rows = len(features)
-        none, apart = np.zeros((rows, 0)), self._apart(features)
+        none, apart = np.zeros((rows, 0)), bounded_odds(self._limits(features))
         if not self.rank:
             return FeatureSpace(none, none, np.zeros(rows), none, apart)
         own = self._map
@@ -55,27 +51,6 @@ class BlockMap:
         squared = np.einsum("ij,ij->i", inner, inner) / self.rank
         distance = (np.log1p(squared) - own._usual_distance) / own._distance_unit
         return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP, out=inner), distance, none, apart)
-
-    def _apart(self, features: FloatArray) -> FloatArray:
-        """Log odds (m,) that a cell which stands apart gives for a row to be bad."""
-        odds = np.zeros(len(features))
-        rows = np.zeros(len(features), dtype=np.bool_)
-        if (features.max(axis=0) > self._highest).any() or (features.min(axis=0) < self._lowest).any():
-            rows = ((features > self._highest) | (features < self._lowest)).any(axis=1)
-        for place, codes in self._codes.items():
-            rows |= np.isin(features[:, place], codes)
-        if rows.any():
-            far = self._map.cells_apart(features[rows])
-            odds[rows] = np.clip(far - constants.APART, 0.0, constants.MOST_FOR_APART)
-        return odds
-
-
-def _limit(cells: _Cells) -> float:
-    """How far a cell may be from its column's median before it stands apart."""
-    if not cells._varies:
-        return float("inf")
-    with np.errstate(over="ignore"):
-        return float(cells._unit * np.expm1(cells._middle + constants.APART * cells._spread))
 
 
 class GateScales:

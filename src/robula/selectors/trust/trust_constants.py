@@ -45,16 +45,13 @@ SEEN = 2.58
 #: Log odds against a population of bad rows before the data are seen: 20 to 1.
 PRICE = 3.0
 
-#: Log distance of a row's oddest cell from its column, in units of its own spread, beyond which it stands apart: the
-#: largest among 1000 normal rows of 20 columns is about 4, of heavy-tailed real columns about 5. Measured.
-APART = 6.0
 #: A row that is in the table so many times as often as any other was copied in. Measured: chance repeats one row at
 #: most 2.7 times as often as the next (geyser 7 and 3, Gunnels 8 and 3; the 290 tables of docs/method.md).
 COPIED = 5
 #: A row that is e^10 times likelier bad may be removed beyond the declared contamination, with a warning.
 GROSS_ODDS = 10.0
-#: Most log odds that a cell which stands apart can give, and what a code for "missing" gives: unmistakable, also after
-#: all that the row pays. Derived.
+#: Most log odds that a wrong cell can give, and what a code for "missing" gives: unmistakable, also after all that the
+#: row pays. Derived.
 MOST_FOR_APART = GROSS_ODDS + KEEPING + 0.5 * SEEN**2
 
 #: An explanation that wants this much more than the budget is not followed: the model does not fit, and rows stay.

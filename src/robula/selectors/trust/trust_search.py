@@ -20,7 +20,7 @@ from robula.selectors.trust.beginnings import (
 from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
 from robula.selectors.trust.limit import within_limit
-from robula.selectors.trust.row_doubt import Explained, without_bad_rows
+from robula.selectors.trust.row_doubt import Explained, without_bad_rows, without_leverage_of_doubt
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
@@ -108,7 +108,11 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     elif model.response_kind == "vector":
         found = explain_vectors(model, budget)
     else:
-        found, contested = _explain_numbers(ScoredRows(model, exact_law), budget)
+        rows = ScoredRows(model, exact_law)
+        found, contested = _explain_numbers(rows, budget)
+        for explanation in found.values():
+            counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
+            explanation.theta = rows.mode(counted, explanation.theta, _SETTLE)
     return _averaged(found, contested, model.n_rows, budget)
 
 

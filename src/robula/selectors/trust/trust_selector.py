@@ -20,8 +20,8 @@ from robula.selectors.selection import ContaminationEstimate, Part, Selection, S
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.copied_rows import CopiedRows, copied_rows
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
-from robula.selectors.trust.row_doubt import widening
-from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
+from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
+from robula.selectors.trust.trust_constants import DEFAULT_BUDGET, MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
 
@@ -85,7 +85,7 @@ class Trust:
     Attributes
     ----------
     weights : ndarray, shape (n,)
-        Probability of each row to be clean.
+        How much each row counts: its probability of being clean, and less for a row in doubt that the fit would follow.
     theta : ndarray, shape (d,)
         Mode of the posterior of the rows so weighted.
     share, standard_error : float
@@ -165,6 +165,7 @@ def with_copies(found: Trust, copied: CopiedRows, contamination: float) -> Trust
 def _judge_distinct(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
+    weights = without_leverage_of_doubt(model, weights, verdict.theta)
     theta = weighted_mode(model, weights, verdict.theta)
     precision = weighted_precision(model, weights, theta)
     wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
@@ -203,7 +204,9 @@ def conclude(
         law = (*law, group_words(contested, float((np.abs(contested.theta - theta) / deviations).max()), rows))
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
-    removed = float((1.0 - weights).sum())
+    # What a row in doubt counts less for its leverage is not for being bad.
+    clean = verdict.weights if len(verdict.weights) == rows else weights
+    removed = float((1.0 - clean).sum())
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
@@ -215,15 +218,22 @@ def conclude(
             f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
             "contamination."
         )
+    elif removed > MOST_BAD * rows:
+        misfit = (
+            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Is a "
+            "declared noise scale in the units of the response, and is there an intercept? noise_scale='estimate' "
+            "needs no units."
+        )
+    if misfit:
         warn(misfit, MisfitWarning)
     beyond = max(0, round(removed - contamination * rows))
-    if beyond:
+    if beyond and not misfit:
         warn(
             f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
             "they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    error = _standard_error(verdict, weights)
+    error = _standard_error(verdict, clean)
     none = np.zeros(0, dtype=np.intp)
     return Trust(weights, theta, removed / rows, error, verdict.probabilities, law, group, none, misfit, beyond, wider)
 

@@ -1,5 +1,8 @@
 """Normal scores of cells: how far out each is, given the other cells of its row.
 
+A table is looked at twice. At first a side of a column spreads as a normal law with its median deviation, which a fifth
+of wrong cells hardly moves; the second time the cells that looked wrong are left out, and tails are estimated too.
+
 After "Detecting Deviating Data Cells" [rousseeuw2018], shorter: every column is brought to normal scores by quantiles
 of its own middle, in its own units or in logarithms; correlations are those of clipped scores [raymaekers2021], so that
 one bad cell spoils neither the scale of its column nor what is expected of the other cells of its row.
@@ -34,6 +37,8 @@ _POSITIVE = 0.98
 # Quantiles are taken of so many rows at most, evenly spread over the table.
 _ENOUGH_ROWS = 20_000
 _FEWEST_ON_A_SIDE = 5
+# No number has a larger logarithm.
+_LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,11 @@ class NormalScores:
     sides: tuple[tuple[float, float, float], ...]
 
     @classmethod
-    def of(cls, usual: FloatArray) -> NormalScores:
-        """By the quantiles of each side of the middle; a longer or shorter side is a power of a normal one."""
+    def of(cls, usual: FloatArray, tails: bool) -> NormalScores:
+        """By the quantiles of each side of the middle; a longer or shorter side is a power of a normal one.
+
+        Without ``tails`` a side is a normal one.
+        """
         usual = usual[:: max(1, len(usual) // _ENOUGH_ROWS)]
         middle = float(np.median(usual))
         sides = []
@@ -55,9 +63,17 @@ class NormalScores:
             if len(side) < _FEWEST_ON_A_SIDE:
                 continue
             inner, outer = np.quantile(side, [0.5, 0.8])
-            power = np.log(_ratio(float(outer / inner), len(side))) / np.log(_OUTER / _INNER)
+            power = np.log(_ratio(float(outer / inner), len(side))) / np.log(_OUTER / _INNER) if tails else 1.0
             sides.append((sign, float(inner), max(float(power), _SHORTEST_TAIL)))
         return cls(middle, tuple(sides))
+
+    def value_at(self, score: float) -> float:
+        """The number that has a score; infinite on a side that too few rows are on."""
+        for sign, inner, power in self.sides:
+            if sign * score > 0:
+                size = abs(score) / _INNER
+                return self.middle + sign * inner * (size**power if size > 1.0 else size)
+        return float(np.copysign(np.inf, score))
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Scores, of the shape of the values; 0 on a side that too few rows are on."""
@@ -100,6 +116,16 @@ class Column:
     expected: FloatArray
     scores: FloatArray
 
+    def light(self) -> Column:
+        """The column without the rows that it was made of."""
+        nothing = np.zeros(0)
+        return replace(self, judged=np.zeros(0, dtype=bool), expected=nothing, scores=nothing)
+
+    def value_at(self, score: float) -> float:
+        """The value that has a score in this column, whatever the rest of its row is."""
+        value = self.own.value_at(score)
+        return float(np.exp(min(value, _LARGEST_LOG))) if self.logarithmic else value
+
     def allows(self, values: FloatArray) -> BoolArray:
         """Which values the column can have."""
         return values > 0 if self.logarithmic else np.ones(len(values), dtype=bool)
@@ -117,7 +143,7 @@ class Column:
         return np.clip(self.own_scores(values), -_WIDE_CLIP, _WIDE_CLIP)
 
 
-def column_by_itself(place: int, values: FloatArray, known: BoolArray) -> Column:
+def column_by_itself(place: int, values: FloatArray, known: BoolArray, suspects: BoolArray | None) -> Column:
     """A column of many values, judged without the others.
 
     Parameters
@@ -126,19 +152,22 @@ def column_by_itself(place: int, values: FloatArray, known: BoolArray) -> Column
     values : ndarray, shape (n,)
     known : ndarray of bool, shape (n,)
         Cells that are numbers and no codes.
+    suspects : ndarray of bool, shape (n,), or None
+        Cells that looked wrong at first, and do not say what is usual; None at the first look.
     """
     judged = without_end_state(values, known)
-    positive = judged & (values > 0)
-    logarithmic = bool(positive.sum() > _POSITIVE * judged.sum()) and (
-        _skewness(np.log(values[positive])) < _skewness(values[judged])
+    usual = judged if suspects is None else judged & ~suspects
+    positive = usual & (values > 0)
+    logarithmic = bool(positive.sum() > _POSITIVE * usual.sum()) and (
+        _skewness(np.log(values[positive])) < _skewness(values[usual])
     )
-    judged = positive if logarithmic else judged
-    usual = np.log(values[judged]) if logarithmic else values[judged]
-    own = NormalScores.of(usual)
+    if logarithmic:
+        judged, usual = judged & (values > 0), positive
+    own = NormalScores.of(np.log(values[usual]) if logarithmic else values[usual], suspects is not None)
     nothing = np.zeros(len(values))
     column = Column(place, judged, logarithmic, own, own, np.zeros(0), nothing, nothing)
     scores = nothing.copy()
-    scores[judged] = own(usual)
+    scores[judged] = column.own_scores(values[judged])
     return replace(column, scores=scores)
 
 
@@ -151,8 +180,11 @@ def without_end_state(values: FloatArray, known: BoolArray) -> BoolArray:
     return known & (values != most) if at_an_end and counts.max() > _SPIKE * len(values) else known
 
 
-def given_the_others(columns: Sequence[Column], explaining: FloatArray) -> list[Column]:
-    """The columns, judged by how each cell differs from what the explaining scores (n, q) of its row predict."""
+def given_the_others(columns: Sequence[Column], explaining: FloatArray, suspects: BoolArray | None) -> list[Column]:
+    """The columns, judged by how each cell differs from what the explaining scores (n, q) of its row predict.
+
+    ``suspects`` (n, p) are the cells that looked wrong at first; None at the first look.
+    """
     clipped = np.clip(explaining, -_CLIP, _CLIP)
     middle, deviations = clipped.mean(axis=0), clipped.std(axis=0)
     deviations = np.where(deviations > 0, deviations, 1.0)
@@ -165,12 +197,13 @@ def given_the_others(columns: Sequence[Column], explaining: FloatArray) -> list[
         slopes = -precision[:, column.place] / precision[column.place, column.place] / deviations
         slopes[column.place] = 0.0
         expected = centred_explaining @ slopes
+        usual = column.judged if suspects is None else column.judged & ~suspects[:, column.place]
         # The ridge and clipping shrink slopes; one regression on what they predict makes up for it.
-        centred = expected[column.judged] - expected[column.judged].mean()
-        inside = np.clip(column.scores[column.judged], -_CLIP, _CLIP)
+        centred = expected[usual] - expected[usual].mean()
+        inside = np.clip(column.scores[usual], -_CLIP, _CLIP)
         slope = float(centred @ inside) / max(float(centred @ centred), 1e-9)
         left = column.scores - slope * expected
-        given = NormalScores.of(left[column.judged])
+        given = NormalScores.of(left[usual], suspects is not None)
         scores = np.where(column.judged, given(left), 0.0)
         found.append(replace(column, given=given, slopes=slope * slopes, expected=slope * expected, scores=scores))
     return found

@@ -11,23 +11,25 @@ What nothing can see: an exchange of two columns of the same law, and a slip tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.diagnosis.column_scores import Column
+from robula.tables.column_scores import Column
 
 # Degrees of freedom of right cells' scores, and spread of what may be anything. Chosen on half of the development data
 # (benchmarks/rows_to_check.py says which); 3 to 6 and 5 to 10 do hardly worse.
 _FREEDOM, _WIDE = 6.0, 5.0
 # Mistakes of each kind that a column has before it is looked at: few have any. At most this share of them is believed.
-_BEFORE, _MOST = 0.1, 0.1
+_BEFORE, _MOST = 0.1, 0.2
 # Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
 _FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
-# Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged.
-_NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS = 1.5, 1.0, 6
+# Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged, if both
+# together could become likelier by this much, in logs: an exchange is never expected in one row of 50.
+_NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS, _LEAST_GAIN = 1.5, 1.0, 6, 4.0
 _ROUNDS = 30
 #: Log odds of a cell that is right for sure.
 NEVER = -50.0
@@ -61,7 +63,7 @@ def log_odds_of_mistakes(
     for place, scores in apart.items():
         rows = np.flatnonzero((scores != 0.0) | different[:, place])
         if len(rows):
-            evidence = _anything(scores[rows])[None, :]
+            evidence = anything(scores[rows])[None, :]
             log_odds[rows, place] = _mixed(evidence, different[:, place], rows, _BEFORE)[0]
     for column in columns:
         place = column.place
@@ -69,7 +71,7 @@ def log_odds_of_mistakes(
         if not len(rows):
             continue
         evidence = np.stack(
-            [_anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
+            [anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
         )
         found = _mixed(evidence, different[:, place], rows, _BEFORE)
         log_odds[rows, place] = np.logaddexp.reduce(found, axis=0)
@@ -88,6 +90,13 @@ def log_odds_of_mistakes(
     return log_odds, list(told.values())
 
 
+def odds_by_column(column: Column, rows: IntArray) -> float:
+    """Log odds before its score is seen that a cell of a column is a mistake of any kind, by these cells (m,)."""
+    evidence = anything(column.scores[rows])[None, :]
+    found = _mixed(evidence, np.zeros(len(column.scores), dtype=bool), rows, _BEFORE)
+    return float((found - evidence)[0, 0]) if len(rows) else float(np.log(_BEFORE / len(column.scores)))
+
+
 def _right(scores: FloatArray) -> FloatArray:
     """Log density of right cells' scores: Student's."""
     constant = gammaln(0.5 * (_FREEDOM + 1.0)) - gammaln(0.5 * _FREEDOM) - 0.5 * np.log(_FREEDOM * np.pi)
@@ -95,7 +104,7 @@ def _right(scores: FloatArray) -> FloatArray:
     return density
 
 
-def _anything(scores: FloatArray) -> FloatArray:
+def anything(scores: FloatArray) -> FloatArray:
     """Log likelihood ratio of a mistake that may be anywhere (Cauchy) to a right cell."""
     ratio: FloatArray = -np.log(np.pi * _WIDE) - np.log1p((scores / _WIDE) ** 2) - _right(scores)
     return ratio
@@ -152,29 +161,48 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
 
 def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
     """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
+    for at, also, rows in _pairs_that_gain(columns):
+        first, second = columns[at], columns[also]
+        one, other = values[rows, first.place], values[rows, second.place]
+        possible = first.allows(other) & second.allows(one)
+        rows, one, other = rows[possible], one[possible], other[possible]
+        if not len(rows):
+            continue
+        moved_first = first.explains(other) - first.explains(one)
+        moved_second = second.explains(one) - second.explains(other)
+        fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
+        fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
+        evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
+        if first.logarithmic != second.logarithmic:
+            # A density of logarithms is one of the values times the value.
+            evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
+        nothing = np.zeros(len(values), dtype=bool)
+        # A column has many partners; with all of them together it is exchanged as often as it slips.
+        before = _BEFORE / (len(columns) - 1)
+        yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]
+
+
+def _pairs_that_gain(columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray]]:
+    """Yield two columns' indices and the rows (m,) in which both cells are far out, where exchanges could explain it.
+
+    Of a row the farthest cells are looked at. At best both become usual, and all m of n rows are exchanged.
+    """
     if len(columns) < 2:
         return
     scores = np.abs(np.stack([column.scores for column in columns], axis=1))
-    last = max(len(columns) - _CELLS_IN_PAIRS, 0)
-    near = scores >= np.maximum(np.partition(scores, last, axis=1)[:, [last]], _NEAR_IN_PAIRS)
-    for at, first in enumerate(columns):
-        near_first = np.flatnonzero(near[:, at])
-        for also, second in enumerate(columns[at + 1 :], at + 1):
-            rows = near_first[near[near_first, also]]
-            one, other = values[rows, first.place], values[rows, second.place]
-            possible = first.allows(other) & second.allows(one)
-            rows, one, other = rows[possible], one[possible], other[possible]
-            if not len(rows):
-                continue
-            moved_first = first.explains(other) - first.explains(one)
-            moved_second = second.explains(one) - second.explains(other)
-            fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
-            fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
-            evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
-            if first.logarithmic != second.logarithmic:
-                # A density of logarithms is one of the values times the value.
-                evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
-            nothing = np.zeros(len(values), dtype=bool)
-            # A column has many partners; with all of them together it is exchanged as often as it slips.
-            before = _BEFORE / (len(columns) - 1)
-            yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]
+    count = min(_CELLS_IN_PAIRS, len(columns))
+    farthest = np.argpartition(-scores, count - 1, axis=1)[:, :count]
+    size = np.take_along_axis(scores, farthest, axis=1)
+    gains = np.where(size >= _NEAR_IN_PAIRS, _right(np.zeros(1)) - _right(size), -np.inf)
+    found = []
+    for one, other in combinations(range(count), 2):
+        gain = gains[:, one] + gains[:, other]
+        rows = np.flatnonzero(gain > _LEAST_GAIN)
+        pair = np.sort(farthest[rows][:, [one, other]], axis=1)
+        found.append(np.column_stack([pair, rows, gain[rows]]))
+    every = np.concatenate(found)
+    every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
+    edges = np.flatnonzero((np.diff(every[:, :2], axis=0) != 0).any(axis=1)) + 1
+    for group in np.split(every, edges):
+        if len(group) and group[:, 3].max() + np.log(len(group) / len(scores)) > 0.0:
+            yield int(group[0, 0]), int(group[0, 1]), group[:, 2].astype(np.intp)

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.diagnosis.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
-from robula.diagnosis.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
-from robula.models.missing_codes import FEW_VALUES, missing_codes
+from robula.tables.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
+from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
+from robula.tables.missing_codes import FEW_VALUES, missing_codes
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
 _RARE, _MOST_DECIMALS = 0.06, 3
@@ -132,8 +132,10 @@ class OddCells:
         return f"{self.names[place]} = {self.values[row, place]:.6g} {words}{slip}"
 
 
-def odd_cells(values: FloatArray, names: Sequence[str], response: FloatArray | None = None) -> OddCells:
-    """Look for odd cells.
+def odd_cells(
+    values: FloatArray, names: Sequence[str], response: FloatArray | None = None, *, sure: bool = False
+) -> OddCells:
+    """Look for odd cells, twice: the second time without those that looked odd at first.
 
     Parameters
     ----------
@@ -142,52 +144,81 @@ def odd_cells(values: FloatArray, names: Sequence[str], response: FloatArray | N
     names : sequence of str, p of them
     response : ndarray, shape (n,), optional
         What else is known of the rows: helps to say what a cell should be, and is not judged itself.
+    sure : bool
+        Count as codes only what is one for sure, as :func:`missing_codes` does.
     """
-    values = np.asarray(values, dtype=np.float64)
-    rows, width = values.shape
-    known = np.isfinite(values)
-    codes: dict[str, tuple[float, ...]] = {}
-    apart: dict[int, FloatArray] = {}
-    alone: list[Column] = []
-    explaining = np.zeros((rows, width + (response is not None)))
-    finer, seldom = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
-    usual = np.zeros((2, width))
-    for place in range(width):
-        cells = values[:, place]
-        different, counts = np.unique(cells[known[:, place]], return_counts=True)
+    table = _Table(np.asarray(values, dtype=np.float64), tuple(map(str, names)), response, sure)
+    first = table.look(None)
+    return table.look(first.log_odds >= 0.0)
+
+
+class _Table:
+    """What is known of a table before its cells are judged: codes, columns of few values, how cells are written."""
+
+    def __init__(self, values: FloatArray, names: tuple[str, ...], response: FloatArray | None, sure: bool) -> None:
+        self.values, self.names = values, names
+        rows, width = values.shape
+        self.known = np.isfinite(values)
+        self.codes: dict[str, tuple[float, ...]] = {}
+        self.apart: dict[int, FloatArray] = {}
+        self.places: list[int] = []
+        self.explaining = np.zeros((rows, width + (response is not None)))
+        self.finer, self.seldom = np.zeros(values.shape, dtype=bool), np.zeros(values.shape, dtype=bool)
+        for place in range(width):
+            self._read(place, sure)
+        if response is not None:
+            numbers = np.asarray(response, dtype=np.float64)
+            self.explaining[:, -1] = standardized(numbers, np.ones(rows, dtype=bool))
+
+    def _read(self, place: int, sure: bool) -> None:
+        cells, known = self.values[:, place], self.known[:, place]
+        different, counts = np.unique(cells[known], return_counts=True)
         if len(different) < 2:
-            continue
-        told = missing_codes(different, counts) if len(different) > 2 else ()
+            return
+        told = missing_codes(different, counts, sure=sure) if len(different) > 2 else ()
         if told:
-            codes[str(names[place])] = told
-            coded = np.isin(cells, told)
-            known[:, place] &= ~coded
-        usual[:, place] = np.quantile(cells[known[:, place]], [0.05, 0.95])
+            self.codes[self.names[place]] = told
+            known &= ~np.isin(cells, told)
         # Where no value is so often there that one that is there once is seldom beside it, none is.
         if len(different) > 2 and _SELDOM * counts.max() >= 1.0:
-            seldom[:, place] = _seldom(cells, known[:, place])
+            self.seldom[:, place] = _seldom(cells, known)
         if len(different) - len(told) <= FEW_VALUES:
-            apart[place] = _apart(cells, known[:, place])
-            explaining[:, place] = standardized(cells, known[:, place])
-            continue
-        finer[:, place] = _finer(cells, known[:, place])
-        column = column_by_itself(place, cells, known[:, place])
-        alone.append(column)
-        explaining[column.judged, place] = column.explains(cells[column.judged])
-    if response is not None:
-        explaining[:, -1] = standardized(np.asarray(response, dtype=np.float64), np.ones(rows, dtype=bool))
-    columns = given_the_others(alone, explaining)
-    log_odds, found = log_odds_of_mistakes(values, columns, apart, finer | seldom)
-    is_code = np.isfinite(values) & ~known
-    log_odds[is_code] = _CODE_ODDS
-    mistakes = {(mistake.row, mistake.place): mistake for mistake in found}
-    high, why = _reasons(columns, alone, apart, finer, seldom)
-    why[is_code] = Why.CODE
-    high |= is_code
-    for mistake in found:
-        if mistake.partner >= 0:
-            why[mistake.row, mistake.place] = Why.EXCHANGED
-    return OddCells(tuple(map(str, names)), values, log_odds, high, why, mistakes, codes, usual)
+            self.apart[place] = _apart(cells, known)
+            self.explaining[:, place] = standardized(cells, known)
+            return
+        self.finer[:, place] = _finer(cells, known)
+        self.places.append(place)
+
+    def look(self, suspects: BoolArray | None) -> OddCells:
+        """Judge the cells by those that are not suspects (n, p); by all of them at the first look."""
+        explaining, alone = self.explaining.copy(), []
+        for place in self.places:
+            cells, doubtful = self.values[:, place], None if suspects is None else suspects[:, place]
+            column = column_by_itself(place, cells, self.known[:, place], doubtful)
+            alone.append(column)
+            explains = column.judged if doubtful is None else column.judged & ~doubtful
+            explaining[explains, place] = column.explains(cells[explains])
+        columns = given_the_others(alone, explaining, suspects)
+        log_odds, found = log_odds_of_mistakes(self.values, columns, self.apart, self.finer | self.seldom)
+        is_code = np.isfinite(self.values) & ~self.known
+        log_odds[is_code] = _CODE_ODDS
+        high, why = _reasons(columns, alone, self.apart, self.finer, self.seldom)
+        why[is_code] = Why.CODE
+        high |= is_code
+        for mistake in found:
+            if mistake.partner >= 0:
+                why[mistake.row, mistake.place] = Why.EXCHANGED
+        mistakes = {(mistake.row, mistake.place): mistake for mistake in found}
+        return OddCells(self.names, self.values, log_odds, high, why, mistakes, self.codes, self._usual(log_odds < 0.0))
+
+    def _usual(self, right: BoolArray) -> FloatArray:
+        """Ends (2, p) of the middle nine tenths of the cells of each column that are right (n, p)."""
+        ends = np.zeros((2, len(self.names)))
+        for place, cells in enumerate(self.values.T):
+            usual = cells[right[:, place] & self.known[:, place]]
+            if len(usual):
+                ends[:, place] = np.quantile(usual, [0.05, 0.95])
+        return ends
 
 
 def _reasons(
