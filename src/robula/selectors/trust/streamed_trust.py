@@ -18,10 +18,10 @@ from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.selectors.selection import Selector
-from robula.selectors.trust.copied_rows import copied_rows
 from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to, without_bad_rows
+from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
-from robula.selectors.trust.trust_selector import PreparedTrust, Trust, TrustSelector, conclude, weigh, with_copies
+from robula.selectors.trust.trust_selector import PreparedTrust, Trust, TrustSelector, conclude, of_all_rows, weigh
 from robula.tables.row_source import Sums
 
 # An explanation less probable than this is left out: no weight changes by more, and each costs as much as all passes.
@@ -144,12 +144,12 @@ def prepared_for(selector: Selector, model: Model, contamination: float) -> Sele
     if not (isinstance(selector, TrustSelector) and contamination > 0.0 and LargeModel.is_judged_by_passes(model)):
         return selector.prepared(model, contamination)
     assert isinstance(model, Regression)
-    copied = copied_rows(model) if model.in_memory else None
-    if copied is None:
+    aside = set_aside(model) if model.in_memory else None
+    if aside is None:
         return PreparedTrust(selector, trust_by_passes(LargeModel.of(model), contamination, selector.exact_law).found)
-    distinct, left = LargeModel.of(model.take(copied.distinct)), copied.left_of(contamination)
-    found = trust_by_passes(distinct, left, selector.exact_law).found
-    return PreparedTrust(selector, with_copies(found, copied, contamination))
+    kept, left = LargeModel.of(model.take(aside.kept)), aside.left_of(contamination)
+    found = trust_by_passes(kept, left, selector.exact_law).found
+    return PreparedTrust(selector, of_all_rows(found, aside, contamination))
 
 
 def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:

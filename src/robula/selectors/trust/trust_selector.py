@@ -18,9 +18,9 @@ from robula.models.posterior_mode import weighted_mode, weighted_precision, widt
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust.copied_rows import CopiedRows, copied_rows
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
 from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
+from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET, MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
@@ -132,37 +132,37 @@ class Trust:
 
 def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
-    copied = copied_rows(model)
-    if copied is None:
-        return _judge_distinct(model, contamination, exact_law)
-    distinct = model.take(copied.distinct)
-    assert isinstance(distinct, ModelWithLaw)
-    return with_copies(_judge_distinct(distinct, copied.left_of(contamination), exact_law), copied, contamination)
+    aside = set_aside(model)
+    if aside is None:
+        return _judge_kept(model, contamination, exact_law)
+    kept = model.take(aside.kept)
+    assert isinstance(kept, ModelWithLaw)
+    return of_all_rows(_judge_kept(kept, aside.left_of(contamination), exact_law), aside, contamination)
 
 
-def with_copies(found: Trust, copied: CopiedRows, contamination: float) -> Trust:
-    """Say of all rows what was found of them without copies; warns where the copies alone pass the limit."""
-    n, kept = len(copied.place), len(copied.distinct)
-    beyond = max(0, round(copied.copies - contamination * n))
+def of_all_rows(found: Trust, aside: SetAside, contamination: float) -> Trust:
+    """Say of all rows what was found of those that were judged; warns where the others alone pass the limit."""
+    n, kept = len(aside.place), len(aside.kept)
+    beyond = max(0, round(aside.number - contamination * n))
     if beyond:
         warn(
-            f"{copied.copies} rows are copies of others, {beyond} more than contamination={contamination:g} declares; "
-            "each group of copies counts once. Take them out of the table.",
+            f"{aside.number} rows are unmistakably bad (a wrong cell, or copies of another row), {beyond} more than "
+            f"contamination={contamination:g} declares; they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    weights = copied.spread(found.weights)
+    weights = aside.spread(found.weights)
     return replace(
         found,
         weights=weights,
         share=1.0 - float(weights.mean()),
         standard_error=found.standard_error * kept / n,
-        contested=copied.distinct[found.contested],
-        copied=np.flatnonzero(copied.times > 1),
+        contested=aside.kept[found.contested],
+        copied=aside.copied,
         beyond_budget=found.beyond_budget + beyond,
     )
 
 
-def _judge_distinct(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
+def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     weights = without_leverage_of_doubt(model, weights, verdict.theta)

@@ -1,4 +1,4 @@
-"""A row that is in the table many times over counts once; rows that chance repeats count as they are."""
+"""Rows that are settled first: a row that is in the table many times over counts once, unmistakably wrong ones not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import robula
 from robula.exceptions import BreakdownWarning
-from robula.selectors.trust.copied_rows import copied_rows
+from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.streamed_trust import prepared_for
 from tests.helpers import unknown_scale
 
@@ -40,10 +40,10 @@ def test_copies_of_a_row_count_once_and_the_answer_is_that_without_them():
 
 def test_several_rows_may_be_copied():
     X, y, copied = table(copies=(0, 1), times=20)
-    found = copied_rows(unknown_scale(X, y))
+    found = set_aside(unknown_scale(X, y))
     assert found is not None
-    assert found.copies == 38
-    assert set(np.flatnonzero(found.times > 1)) == {0, 1, *np.flatnonzero(copied)}
+    assert found.number == 38
+    assert set(found.copied) == {0, 1, *np.flatnonzero(copied)}
 
 
 @pytest.mark.parametrize("why", ["continuous", "coarse", "a few", "pairs", "one row only", "half of the response"])
@@ -65,7 +65,7 @@ def test_rows_that_chance_or_the_design_repeats_are_no_copies(why):
     else:
         X, y, _ = table(copies=())
         y[:150] = 0.0
-    assert copied_rows(unknown_scale(X, y)) is None
+    assert set_aside(unknown_scale(X, y)) is None
 
 
 def test_copies_are_counted_before_other_rows_are_called_bad():
@@ -78,7 +78,7 @@ def test_copies_are_counted_before_other_rows_are_called_bad():
 
 def test_copies_beyond_the_limit_go_too_with_a_warning():
     X, y, copied = table(times=60)
-    with pytest.warns(BreakdownWarning, match="copies of others"):
+    with pytest.warns(BreakdownWarning, match="copies of another row"):
         found = robula.trust(unknown_scale(X, y), 0.1)
     assert found.beyond_budget == 59 - 30
     assert found.weights[copied].max() < 0.02
@@ -98,3 +98,25 @@ def test_long_tables_in_memory_too():
     found = prepared_for(robula.selectors.TrustSelector(), model, 0.1).found
     assert found.weights[copied].max() < 0.01
     assert found.weights[~copied][1:].mean() > 0.99
+
+
+def test_rows_with_a_cell_that_is_wrong_for_sure_are_not_among_those_that_are_judged():
+    X, y, _ = table(copies=())
+    X[:20, 1] *= 1e4
+    aside = set_aside(unknown_scale(X, y))
+    assert aside.kept.tolist() == list(range(20, 300))
+    found = robula.trust(unknown_scale(X, y), 0.2)
+    without = robula.trust(unknown_scale(X[20:], y[20:]), 0.2)
+    assert not found.weights[:20].any()
+    np.testing.assert_allclose(found.theta, without.theta, atol=1e-4)
+
+
+def test_copies_and_wrong_cells_together():
+    X, y, copied = table(times=20)
+    X[100:110, 0] = 1e6
+    aside = set_aside(unknown_scale(X, y))
+    assert set(aside.copied) == {0, *np.flatnonzero(copied)}
+    assert aside.number == 19 + 10
+    weights = aside.spread(np.ones(len(aside.kept)))
+    assert weights.sum() == pytest.approx(300 - 29)
+    assert not weights[100:110].any()
