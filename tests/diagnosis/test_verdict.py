@@ -117,11 +117,15 @@ def test_too_short_to_judge_is_refused():
         robula.diagnose(run(draws=2))
 
 
-def test_odd_rows_that_were_kept_ask_for_care_where_they_matter():
+def test_odd_rows_that_were_kept_ask_for_care_where_they_matter_and_forbid_it_where_they_decide():
     rng = np.random.default_rng(3)
     wide = rng.normal(20.0, 4.0, size=(300, 2)).round(1)
-    y = wide @ [0.2, 0.1] + rng.normal(size=300)
-    for slip, verdict in ((1.0, "usable"), (10.0, "usable with care")):
+    for slip, slope, verdict in (
+        (1.0, 0.2, "usable"),
+        (10.0, 0.002, "usable with care"),
+        (10.0, 0.2, "not usable yet"),
+    ):
+        y = wide @ [slope, 0.1] + np.random.default_rng(4).normal(size=300)
         rows = wide.copy()
         rows[:9, 0] *= slip  # a decimal point
         model = robula.LinearModel(rows, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
