@@ -7,6 +7,7 @@ import pytest
 
 import robula
 from robula.exceptions import BreakdownWarning
+from robula.models import law
 from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.streamed_trust import prepared_for
 from tests.helpers import unknown_scale
@@ -120,3 +121,16 @@ def test_copies_and_wrong_cells_together():
     weights = aside.spread(np.ones(len(aside.kept)))
     assert weights.sum() == pytest.approx(300 - 29)
     assert not weights[100:110].any()
+
+
+def test_cells_are_looked_at_once_for_a_model_and_anew_for_other_rows(monkeypatch):
+    X, y, _ = table(copies=())
+    model, calls = unknown_scale(X, y), []
+    whole = law.odd_cells
+    monkeypatch.setattr(law, "odd_cells", lambda *rows, **options: calls.append(1) or whole(*rows, **options))
+    first = model.cell_odds()
+    assert model.cell_odds() is first
+    assert len(calls) == 1
+    backwards = model.take(np.arange(300)[::-1])
+    np.testing.assert_allclose(backwards.cell_odds(), first[::-1], atol=1e-9)
+    assert len(calls) == 2

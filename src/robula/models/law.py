@@ -50,6 +50,8 @@ class ModelWithLaw(Model):
     response_kind: ResponseKind = "number"
     #: Where the law comes from, in words; None where the model itself has it.
     law_source: str | None = None
+    # Of the model with this identity.
+    _cell_odds: tuple[int, FloatArray] | None = None
 
     @property
     @abstractmethod
@@ -91,9 +93,12 @@ class ModelWithLaw(Model):
 
         A code for "missing", a slipped decimal point, another unit, a value that belongs to another column.
         """
-        cells = self.covariates if self.cells is None else self.cells
-        names = [str(place) for place in range(cells.shape[1])]
-        return odd_cells(cells, names, self.response, sure=True).row_log_odds
+        # Looked at once for a model; a copy of it has other rows.
+        if self._cell_odds is None or self._cell_odds[0] != id(self):
+            cells = self.covariates if self.cells is None else self.cells
+            names = [str(place) for place in range(cells.shape[1])]
+            self._cell_odds = id(self), odd_cells(cells, names, self.response, sure=True).row_log_odds
+        return self._cell_odds[1]
 
     @cached_property
     def response_codes(self) -> tuple[float, ...]:

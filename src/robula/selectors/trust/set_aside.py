@@ -48,13 +48,16 @@ class SetAside(NamedTuple):
         return weights[self.place] / self.times
 
 
-def set_aside(model: ModelWithLaw) -> SetAside | None:
-    """Look for rows with an unmistakably wrong cell and for rows that were copied in; None if there are none."""
+def set_aside(model: ModelWithLaw, *, cells: bool = True) -> SetAside | None:
+    """Look for rows with an unmistakably wrong cell and for rows that were copied in; None if there are none.
+
+    Without ``cells`` for copies only: passes look at the cells of their blocks.
+    """
     if model.response_kind != "number":
         return None
-    wrong = model.cell_odds() >= constants.MOST_FOR_APART
-    if wrong.sum() > constants.MOST_BAD * model.n_rows:
-        wrong = np.zeros(model.n_rows, dtype=np.bool_)
+    wrong = np.zeros(model.n_rows, dtype=np.bool_)
+    if cells and ((odd := model.cell_odds() >= constants.MOST_FOR_APART).sum() <= constants.MOST_BAD * model.n_rows):
+        wrong = odd
     stands_for, times = _copies(model, wrong)
     kept = np.unique(stands_for[~wrong])
     if len(kept) == model.n_rows:

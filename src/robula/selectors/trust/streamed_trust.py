@@ -144,7 +144,7 @@ def prepared_for(selector: Selector, model: Model, contamination: float) -> Sele
     if not (isinstance(selector, TrustSelector) and contamination > 0.0 and LargeModel.is_judged_by_passes(model)):
         return selector.prepared(model, contamination)
     assert isinstance(model, Regression)
-    aside = set_aside(model) if model.in_memory else None
+    aside = set_aside(model, cells=False) if model.in_memory else None
     if aside is None:
         return PreparedTrust(selector, trust_by_passes(LargeModel.of(model), contamination, selector.exact_law).found)
     kept, left = LargeModel.of(model.take(aside.kept)), aside.left_of(contamination)
