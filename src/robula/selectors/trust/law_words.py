@@ -12,9 +12,9 @@ from robula.selectors.trust.trust_search import Contested, Verdict
 
 # What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
 _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
-# Above this share bad rows are said to be rarely mistakes: more than the real-data board injects, and what a tenth of
-# the tables of docs/method.md lose as they come where no limit is declared.
-_MANY = 0.2
+# Above this share bad rows are said to be rarely mistakes: routine data have one to ten per cent of gross errors
+# [hampel1986].
+_MANY = 0.1
 # What counts as a row.
 _ONE_ROW = 0.5
 #: Least probability at which an explanation has a say.
