@@ -35,7 +35,8 @@ from benchmarks.realdata.errors import inject  # noqa: E402
 from benchmarks.realdata.many_tables import half, problems  # noqa: E402
 from benchmarks.realdata.reference import plain_fit  # noqa: E402
 from robula.experiments.runner import leave_with_parent  # noqa: E402
-from robula.selectors.trust import beginnings, explanation, feature_space, trust_constants, trust_search  # noqa: E402
+from robula.models.law import ModelWithLaw  # noqa: E402
+from robula.selectors.trust import beginnings, explanation, trust_constants, trust_search, trust_selector  # noqa: E402
 from robula.selectors.trust.bad_population import BadPopulation  # noqa: E402
 from robula.selectors.trust.scored_rows import ScoredRows  # noqa: E402
 from robula.simulate.attacks import ATTACKS  # noqa: E402
@@ -109,6 +110,12 @@ def _gate_without(place: int) -> Callable[[ExitStack], None]:
     return _attribute(bad_population, "_gate_columns", fewer)
 
 
+def _without_leverage_of_doubt(stack: ExitStack) -> None:
+    for module in (trust_search, trust_selector, explanation):
+        name = "without_leverage_of_doubt"
+        stack.enter_context(patch.object(module, name, lambda model, weights, theta: weights))
+
+
 def _as_it_is(stack: ExitStack) -> None:
     """Change nothing."""
 
@@ -127,7 +134,8 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "price of a row": _attribute(trust_constants, "KEEPING", 0.0),
     "price of rows that are not odd": _attribute(trust_constants, "SEEN", 0.0),
     "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
-    "cells that stand apart": _attribute(feature_space.FeatureMap, "cells_apart", lambda self, x: np.zeros(len(x))),
+    "wrong cells": _attribute(ModelWithLaw, "cell_odds", lambda self: np.full(self.n_rows, -np.inf)),
+    "leverage of doubt": _without_leverage_of_doubt,
     "beginning: best half": _without_beginning(1),
     "beginning: window": _without_beginning(2),
     "beginning: near rows": _without_beginning(3),

@@ -62,7 +62,7 @@ def test_the_readmes_five_lines_find_the_truth_and_the_bad_rows():
     names: dict = {}
     exec(compile(block, "README", "exec"), names)
     posterior = names["posterior"]
-    assert abs(posterior.mean - [1, 2, 3]).max() < 0.3
+    assert abs(posterior.mean[1:4] - [1, 2, 3]).max() < 0.3
     assert posterior.row_weights[::10].max() < 0.05
 
 

@@ -31,10 +31,10 @@ def test_a_look_at_some_rows_chooses_the_same_beginning_in_any_order(group, monk
     fits = []
     made = label_flips.FlipExplanation
     monkeypatch.setattr(label_flips, "FlipExplanation", lambda *a, **k: fits.append(made(*a, **k)) or fits[-1])
-    monkeypatch.setattr(label_flips, "_LOOKED_AT", 400)
+    monkeypatch.setattr(label_flips, "_LOOKED_AT", 600)
     looked = found(X, y)
-    # Three beginnings on 400 rows, the best of them on all.
-    assert [len(fit.weights) for fit in fits if len(fit.gate) == 4] == [400, 400, 400, 900]
+    # Three beginnings on 600 rows, the best of them on all.
+    assert [len(fit.weights) for fit in fits if len(fit.gate) == 4] == [600, 600, 600, 900]
     assert np.abs(looked.weights - whole.weights).mean() < 0.02
     order = np.random.default_rng(0).permutation(900)
     np.testing.assert_allclose(found(X[order], y[order]).weights, looked.weights[order], atol=1e-8)

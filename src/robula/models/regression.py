@@ -175,16 +175,9 @@ class Regression(ModelWithLaw):
         return eta if self.offset is None else eta + self.offset[rows]
 
     def _weighted_gram(self, weights: FloatArray) -> FloatArray:
-        """Sum of w_i x_i x_i' (c, c), for weights (n,) of any sign."""
         gram = np.zeros((self.columns, self.columns))
-        # A matrix times its own transpose takes half as long, so the weights are roots on both sides.
-        roots = np.sqrt(weights) if (weights >= 0.0).all() else None
         for rows, block in self.blocks():
-            if roots is None:
-                gram += (block * weights[rows]) @ block.T
-            else:
-                weighted = block * roots[rows]
-                gram += weighted @ weighted.T
+            gram += (block * weights[rows]) @ block.T
         return gram
 
     @abstractmethod

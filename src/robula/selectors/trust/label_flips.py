@@ -25,6 +25,9 @@ _STEPS, _SETTLED = 60, 0.01
 _TRIMMING_STEPS = 10
 # Nats behind another explanation that no step makes up for, looked at every so many steps.
 _OUT_OF_REACH, _LOOK_EVERY = 30.0, 10
+# Products that a precision is a sum of, n d^2, from which on it is held: below, exact steps take no time and end at the
+# same weights, to rounding, whatever the model was written in.
+_WORTH_HOLDING = 5e6
 # Of more rows than these, as many say which of several beginnings leads furthest.
 _LOOKED_AT = 10_000
 _MOST_VOLUME = 9.0
@@ -77,7 +80,7 @@ class FlipExplanation:
         self.theta, self._flipped = theta, flipped
         self.weights: FloatArray = 1.0 - flipped
         self.wanted = 0.0
-        self._held = held or HeldPrecision()
+        self._held = held or _held_for(model)
         self._fit(reach)
 
     def _fit(self, reach: float) -> None:
@@ -251,9 +254,13 @@ def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, prec
     return log_likelihood + float(model.prior.log_density(theta)) + volume
 
 
+def _held_for(model: ModelWithLaw) -> HeldPrecision | None:
+    return HeldPrecision() if model.n_rows * model.dim**2 > _WORTH_HOLDING else None
+
+
 def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation | FlipsAtAnyRate]:
     """Explanations of labels by name."""
-    n, held = model.n_rows, HeldPrecision()
+    n, held = model.n_rows, _held_for(model)
     plain = weighted_mode(model, np.ones(n), model.initial, held=held)
     space = FeatureMap(model.covariates)(model.covariates)
     trimmed, dropped = _trimmed(model, plain, budget)
@@ -296,7 +303,7 @@ def _smaller_class(model: ModelWithLaw) -> float:
 
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:
     """Parameters without the labels that fit worst, and those rows (n,) as 0 and 1."""
-    dropped, held = np.zeros(model.n_rows), HeldPrecision()
+    dropped, held = np.zeros(model.n_rows), _held_for(model)
     for _ in range(_TRIMMING_STEPS):
         order = np.argsort(model.log_likelihood(theta), kind="stable")
         fresh = np.zeros(model.n_rows)

@@ -122,14 +122,14 @@ class ScoredRows:
     def _limits(self) -> tuple[BoolArray, BoolArray]:
         """Rows whose response is the smallest or the largest of all, shared by many: known to be there or beyond.
 
-        Many rows share a value of a discrete law anyway. A row with a cell that stands apart is known to be odd: what
-        the others predict for it is no reason to believe that its response was cut.
+        Many rows share a value of a discrete law anyway. Of a row with a cell that is wrong (20 to 1) what the others
+        predict is no reason to believe that its response was cut.
         """
         nowhere = np.zeros(self.count, dtype=np.bool_)
         y = self.model.response
         if y is None or len(np.unique(y)) < 10 or self._discrete:
             return nowhere, nowhere
-        usual = (self.space.apart <= 0.0) & ~np.isin(y, self.response_codes)
+        usual = (self.space.apart <= constants.PRICE) & ~np.isin(y, self.response_codes)
         upper, lower = _limit(y), _limit(-y)
         return (
             nowhere if lower is None else (y == -lower) & usual,
