@@ -243,24 +243,14 @@ def jobs(quick: bool) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
             yield "lab, noise declared", f"{attack} {dim}", ("lab", attack, dim, share, True)
         if not quick:
             yield "lab, noise estimated", attack, ("lab", attack, 5, 0.1, False)
-    if quick or sets.shared_folder() is None:
+    folder = sets.shared_folder()
+    if quick or folder is None:
         return
     for name in TUNED["regression"]:
         yield "as they come", name, ("set", name)
         for kind in _KINDS:
             yield "mistakes", f"{name} {kind}", ("injected", name, kind)
-    for name in (
-        "aircraft",
-        "animals",
-        "cloud",
-        "coleman",
-        "delivery",
-        "pension",
-        "phones",
-        "phosphor",
-        "starsCYG",
-        "telef",
-    ):
+    for name in pd.read_csv(folder / "classic_lmrob.csv")["set"].unique():
         yield "classical", name, ("classic", name)
     looked_at = [problem for problem in problems() if half(problem[0]) == "chosen_on"]
     looked_at.sort(key=lambda problem: sets.stable_seed(problem[0]))

@@ -6,14 +6,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from robula._types import FloatArray
-from robula.tables.cell_mistakes import anything, odds_by_column
+from robula.tables.cell_mistakes import CODE_ODDS, anything, odds_by_column
 from robula.tables.column_scores import Column, column_by_itself
 from robula.tables.missing_codes import FEW_VALUES
 
 #: Values of each column that stand for "missing".
 Codes = tuple[tuple[float, ...], ...]
-# Scores nearer to the middle are never a mistake, and those farther are one whatever the column; what a code gives.
-_NEVER, _ALWAYS, _CODE_ODDS = 2.0, 1e6, 42.0
+# Scores nearer to the middle are never a mistake, and those farther are one whatever the column.
+_NEAR, _FAR = 2.0, 1e6
 
 
 class CellLimits:
@@ -56,14 +56,14 @@ class CellLimits:
             judged = column.allows(cells)
             odds[rows[judged]] = np.maximum(odds[rows[judged]], before + anything(column.own_scores(cells[judged])))
         for place, codes in self._codes.items():
-            odds[np.isin(values[:, place], codes)] = _CODE_ODDS
+            odds[np.isin(values[:, place], codes)] = CODE_ODDS
         return odds
 
 
 def _before(column: Column) -> float:
-    return odds_by_column(column, np.flatnonzero(column.judged & (np.abs(column.scores) > _NEVER)))
+    return odds_by_column(column, np.flatnonzero(column.judged & (np.abs(column.scores) > _NEAR)))
 
 
 def _farthest(before: float) -> float:
     """Score at which a cell is a mistake as likely as not."""
-    return float(brentq(lambda score: before + float(anything(np.array([score]))[0]), _NEVER, _ALWAYS))
+    return float(brentq(lambda score: before + float(anything(np.array([score]))[0]), _NEAR, _FAR))

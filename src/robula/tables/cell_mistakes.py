@@ -31,8 +31,8 @@ _FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (f
 # together could become likelier by this much, in logs: an exchange is never expected in one row of 50.
 _NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS, _LEAST_GAIN = 1.5, 1.0, 6, 4.0
 _ROUNDS = 30
-#: Log odds of a cell that is right for sure.
-NEVER = -50.0
+#: Log odds of a cell that is right for sure, and of a code for "missing".
+NEVER, CODE_ODDS = -50.0, 42.0
 
 
 class Mistake(NamedTuple):

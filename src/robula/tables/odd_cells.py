@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.tables.cell_mistakes import NEVER, Mistake, log_odds_of_mistakes
+from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, log_odds_of_mistakes
 from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
 from robula.tables.missing_codes import FEW_VALUES, missing_codes
 
@@ -20,8 +20,8 @@ _RARE, _MOST_DECIMALS = 0.06, 3
 _SELDOM, _PARTS = 0.1, 20
 # A value of a column of few values stands apart beyond three of their steps.
 _STEPS = 3.0
-# Score of a value that stands apart; log odds of a code.
-_APART_SCORE, _CODE_ODDS = 6.0, 42.0
+# Score of a value that stands apart.
+_APART_SCORE = 6.0
 # A cell farther out in its column needs no other reason to be odd.
 _FAR = 3.5
 #: Score of a cell that is a mistake as likely as not: that of an event which a normal law has once in 30,000 times.
@@ -201,7 +201,7 @@ class _Table:
         columns = given_the_others(alone, explaining, suspects)
         log_odds, found = log_odds_of_mistakes(self.values, columns, self.apart, self.finer | self.seldom)
         is_code = np.isfinite(self.values) & ~self.known
-        log_odds[is_code] = _CODE_ODDS
+        log_odds[is_code] = CODE_ODDS
         high, why = _reasons(columns, alone, self.apart, self.finer, self.seldom)
         why[is_code] = Why.CODE
         high |= is_code

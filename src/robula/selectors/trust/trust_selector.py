@@ -220,9 +220,9 @@ def conclude(
         )
     elif removed > MOST_BAD * rows:
         misfit = (
-            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Is a "
-            "declared noise scale in the units of the response, and is there an intercept? noise_scale='estimate' "
-            "needs no units."
+            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
+            "the units of the response and of a declared noise scale (noise_scale='estimate' needs none), at codes for "
+            "missing values in the columns, and whether there is an intercept."
         )
     if misfit:
         warn(misfit, MisfitWarning)
