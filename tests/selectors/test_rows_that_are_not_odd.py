@@ -45,18 +45,19 @@ def test_what_is_odd_is_said_by_the_fitted_law():
 
 
 @pytest.fixture(scope="module")
-def curved() -> robula.LinearModel:
-    """A response that grows like an exponential of x, told to be a line: no row is bad."""
+def two_lines() -> robula.LinearModel:
+    """A quarter of the rows follows another line: far more than a limit of 0.1 allows."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(300, 2))
-    return unknown_scale(x, np.exp(1.6 * x[:, 0] + 0.3 * rng.standard_normal(300)))
+    line = np.where(np.arange(300) < 75, 4.0 * x[:, 0] + 3.0, -2.0 * x[:, 0])
+    return unknown_scale(x, line + 0.5 * rng.standard_normal(300))
 
 
-def test_a_law_that_could_spend_any_limit_is_a_misfit(curved):
+def test_an_explanation_that_would_spend_more_than_the_limit_is_a_misfit(two_lines):
     with pytest.warns(MisfitWarning, match="more rows disagree"):
-        found = robula.trust(curved, 0.1)
+        found = robula.trust(two_lines, 0.1)
     assert found.misfit is not None
-    verdict = weigh_explanations(curved, 0.1)
+    verdict = weigh_explanations(two_lines, 0.1)
     assert verdict.beyond_budget
     assert {name for name, chance in verdict.probabilities.items() if chance > 0.0} <= {
         "nothing is wrong", "gross rows"

@@ -176,6 +176,8 @@ def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[
         if first.logarithmic != second.logarithmic:
             # A density of logarithms is one of the values times the value.
             evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
+        if not _can_be_expected(evidence, len(values)):
+            continue
         nothing = np.zeros(len(values), dtype=bool)
         # A column has many partners; with all of them together it is exchanged as often as it slips.
         before = _BEFORE / (len(columns) - 1)
@@ -204,5 +206,11 @@ def _pairs_that_gain(columns: Sequence[Column]) -> Iterator[tuple[int, int, IntA
     every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
     edges = np.flatnonzero((np.diff(every[:, :2], axis=0) != 0).any(axis=1)) + 1
     for group in np.split(every, edges):
-        if len(group) and group[:, 3].max() + np.log(len(group) / len(scores)) > 0.0:
+        if len(group) and _can_be_expected(group[:, 3], len(scores)):
             yield int(group[0, 0]), int(group[0, 1]), group[:, 2].astype(np.intp)
+
+
+def _can_be_expected(evidence: FloatArray, total: int) -> bool:
+    """Whether a row can be likelier exchanged than not, by evidence (m,), if all that gain by it were exchanged."""
+    gaining = int((evidence > 0.0).sum())
+    return gaining > 0 and float(evidence.max()) + np.log(gaining / total) > 0.0

@@ -93,17 +93,8 @@ class Explanation:
         self.populations: list[BadPopulation] = []
         self.members: FloatArray = np.zeros((n, 0))
         self.scores = rows.scores(theta, self.leverage, self.weights)
-        scale_sd = constants.IMPLIED_SCALE if rows.model.noise == "implied" else constants.SCALE
         self.freedom = freedom
-        covariates = self._law_covariates()
-        self.law = RowLaw(*covariates(rows, theta), freedom > 0, scale_sd)
-        self.law.covariates = covariates
-        if law is not None and len(law.parameters) == len(self.law.parameters) and freedom:
-            self.law.parameters, self.law.covariates = law.parameters.copy(), law.covariates
-            self.law.trends, self.law.bends = law.trends, law.bends
-        elif freedom and rows.model.noise != "declared":
-            spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
-            self.law.parameters[0] = math.log(max(spread, 1e-9))
+        self.law = self._declared_law() if law is None or law.freedom != freedom else copy(law)
         self.wanted = 0.0
 
     @property
@@ -203,6 +194,10 @@ class Explanation:
         other.budget = budget
         other.law, other.populations = copy(self.law), [copy(population) for population in self.populations]
         return other
+
+    def is_like(self, other: Explanation) -> bool:
+        """Whether it calls the same rows bad as another one with the same law, within one row in all."""
+        return self.freedom == other.freedom and float(np.abs(self.weights - other.weights).sum()) < 1.0
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows in it."""
@@ -330,6 +325,18 @@ class Explanation:
                 # So few numbers find something in few rows too.
                 evidence -= 0.5 * _PARAMETERS_OF_SHIFTED_ROWS * float(size) + constants.PRICE
         return evidence
+
+    def _declared_law(self) -> RowLaw:
+        """The declared law, as free as it may be, with the spread that the scores have where none was declared."""
+        noise = self.rows.model.noise
+        scale_sd = constants.IMPLIED_SCALE if noise == "implied" else constants.SCALE
+        covariates = self._law_covariates()
+        law = RowLaw(*covariates(self.rows, self.theta), self.freedom > 0, scale_sd)
+        law.covariates = covariates
+        if law.free and noise != "declared":
+            spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
+            law.parameters[0] = math.log(max(spread, 1e-9))
+        return law
 
     def _law_covariates(self) -> LawCovariates:
         """What the law may follow from place to place, as the rows suggest it now."""

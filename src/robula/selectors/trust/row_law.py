@@ -19,6 +19,8 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _NODE_WEIGHTS = _NODE_WEIGHTS / _NODE_WEIGHTS.sum()
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _HALVINGS = 6
+# Nats that a step must promise: less is rounding, and halving the step would not find it either.
+_SETTLED = 1e-3
 # Bounds of skewness and log tail weight, beyond any data, and of the log spread's range.
 _MOST_SKEW, _TAILS, _MOST_TREND = 2.0, (-1.2, 1.0), 3.0
 
@@ -62,6 +64,11 @@ class RowLaw:
         )
         self.parameters: FloatArray = np.zeros(len(self._deviations))
 
+    @property
+    def freedom(self) -> int:
+        """How far it may differ from the declared law: 0 not at all, 1 in its shape, 2 also from place to place."""
+        return self.free * (1 + bool(self.trends.shape[1] or self.bends.shape[1]))
+
     def log_density(self, lower: FloatArray, upper: FloatArray, interval: BoolArray) -> FloatArray:
         """Log density (n,) of scores, or the log mass where a row is known to an interval only."""
         return self._evaluate(self.parameters, lower, upper, interval, False)[0]
@@ -99,6 +106,8 @@ class RowLaw:
         gradient = weights @ slopes - self.parameters / sd**2
         information = (slopes.T * weights) @ slopes + np.diag(1.0 / sd**2)
         direction = _solved(information, gradient)
+        if float(gradient @ direction) < _SETTLED:
+            return
         start = float(weights @ value) + self.log_prior()
         factor = 1.0
         for _ in range(_HALVINGS):

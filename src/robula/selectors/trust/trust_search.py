@@ -24,9 +24,10 @@ from robula.selectors.trust.row_doubt import Explained, without_bad_rows, withou
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
-# Steps of a first look, of a second one for the best few, and until settled.
-_LOOK, _SECOND_LOOK, _SETTLE = 3, 8, 60
-_SECOND_LOOKS, _SETTLED = 6, 2
+# Of many beginnings, steps of each look and how many of them go on to the next, then steps until settled; and the same
+# for groups that are only named.
+_LOOKS, _LOOKS_AT_GROUPS = ((3, 6), (8, 3)), ((3, 2), (8, 1))
+_SETTLE = 60
 _WITHOUT_LIMIT = 12
 # Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
 # counts at most 500 rows (1500 where the law counts as exact), and a sample of 2000 tells their sum to a few nats.
@@ -163,28 +164,28 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 
 
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
-    thetas = beginning_parameters(rows, budget)
-    plain = thetas[0]
-    looked = [Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS]
-    gross = _best_allowed(_best_few([explanation.fit(_LOOK) for explanation in looked]))
-    found = {_NOTHING: _nothing_wrong(rows, plain, gross), _GROSS: gross}
-    distinct = _distinct(rows, [gross.theta, *thetas[1:]])
+    thetas = _distinct(rows, beginning_parameters(rows, budget))
+    gross = _best_allowed(
+        _best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS])
+    )
+    found = {_NOTHING: _nothing_wrong(rows, thetas[0], gross), _GROSS: gross}
+    distinct = _distinct(rows, [gross.theta, *thetas[1:]])[:3]
     declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
-    shifted = _with_any_law(_best_few([shift.fit(_LOOK) for law in declared for shift in _shifts(law)]))
+    shifted = _with_any_law(_best_few([shift for law in declared for shift in _shifts(law)]))
     if shifted:
         # Some may be off upwards and others downwards.
-        shifted += _best_few([shift.fit(_LOOK) for shift in _shifts(_best_allowed(shifted))])
+        shifted += _best_few(_shifts(_best_allowed(shifted)))
         found[_SHIFTED] = _best_allowed(shifted)
     # Where rows pay for being called bad, groups that show only by their place or by many small scores never do: the
     # thorough search finds nothing there (benchmarks/results/ablation.md).
     thorough = rows.exact_law
     by_place = suspects_by_place(rows, budget, thorough)
-    looked = [gross.with_population(who).fit(_LOOK) for who in by_place.values() if who.any()]
+    begun = [gross.with_population(who) for who in by_place.values() if who.any()]
     for index, theta in enumerate(distinct):
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
         suspects = suspects_by_score(rows, theta, budget, thorough and index == 0)
-        looked += [at.with_population(who).fit(_LOOK) for who in suspects.values() if who.any()]
-    settled = _with_any_law(_best_few(looked))
+        begun += [at.with_population(who) for who in suspects.values() if who.any()]
+    settled = _with_any_law(_best_few(begun))
     if not settled:
         return found
     one = _best_allowed(settled)
@@ -195,7 +196,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
         left = 1.0 - one.members.sum(axis=1)
-        more = _best_few([one.with_population(who).fit(_LOOK) for who in suspects.values() if (who * left).sum() > 2])
+        more = _best_few([one.with_population(who) for who in suspects.values() if (who * left).sum() > 2])
         if more:
             found["two bad populations"] = _best_allowed(more)
             settled += more
@@ -226,15 +227,18 @@ def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
     suspects = list(suspects_by_place(rows, budget, thorough=True).values())
     if _SHIFTED in found:
         suspects.append(1.0 - found[_SHIFTED].weights)
-    looked = [law.with_population(who, keeping=0.0).fit(_LOOK) for who in suspects if who.any()]
-    if not looked:
+    begun = [law.with_population(who, keeping=0.0) for who in suspects if who.any()]
+    if not begun:
         return None
-    group = best([explanation.fit(_SECOND_LOOK) for explanation in _leading(looked)[:_SETTLED]]).fit(_SETTLE)
+    group = _leading(begun, _LOOKS_AT_GROUPS)[0].fit(_SETTLE)
     return group if group.evidence > followed.evidence + followed.paid + constants.PRICE else None
 
 
-def _leading(looked: list[Explanation]) -> list[Explanation]:
-    return sorted(looked, key=lambda explanation: -explanation.evidence)[:_SECOND_LOOKS]
+def _leading(begun: list[Explanation], looks: tuple[tuple[int, int], ...] = _LOOKS) -> list[Explanation]:
+    """The few of many beginnings that lead after some looks, the best one first."""
+    for steps, number in looks:
+        begun = sorted((explanation.fit(steps) for explanation in begun), key=lambda seen: -seen.evidence)[:number]
+    return begun
 
 
 def _shifts(explanation: Explanation) -> list[Explanation]:
@@ -246,20 +250,12 @@ def _shifts(explanation: Explanation) -> list[Explanation]:
     return [explanation.with_population(who, placed=False) for who in sides if float(who @ left) > 2.0]
 
 
-def _best_few(looked: list[Explanation]) -> list[Explanation]:
-    """The best of many beginnings: a first look at all, a second one at a few, and of those two or more until settled.
-
-    More than two where these would call more rows bad than the budget allows: there may be bad rows besides a law that
-    is off.
-    """
-    for_now = [explanation.fit(_SECOND_LOOK) for explanation in _leading(looked)]
+def _best_few(begun: list[Explanation]) -> list[Explanation]:
+    """The few of many beginnings that lead and differ from each other, settled."""
     settled: list[Explanation] = []
-    for explanation in sorted(for_now, key=lambda explanation: -explanation.evidence):
-        if len(settled) >= _SETTLED and any(
-            within_limit(other.wanted, other.budget, other.rows.count) for other in settled
-        ):
-            break
-        settled.append(_settled(explanation))
+    for explanation in _leading(begun):
+        if not any(explanation.is_like(other) for other in settled):
+            settled.append(_settled(explanation, _reach(settled)))
     return settled
 
 
@@ -268,12 +264,19 @@ def _with_any_law(settled: list[Explanation]) -> list[Explanation]:
     if not settled:
         return settled
     one = best(settled)
-    return settled + [_settled(one.with_law(freedom)) for freedom in FREEDOMS if freedom != one.freedom]
+    others = [one.with_law(freedom) for freedom in FREEDOMS if freedom != one.freedom]
+    return settled + [_settled(other, _reach(settled)) for other in others]
 
 
-def _settled(explanation: Explanation) -> Explanation:
-    explanation.fit(_SETTLE).ask_without_limit(_WITHOUT_LIMIT)
+def _settled(explanation: Explanation, reach: float = -np.inf) -> Explanation:
+    explanation.fit(_SETTLE, reach).ask_without_limit(_WITHOUT_LIMIT)
     return explanation
+
+
+def _reach(settled: list[Explanation]) -> float:
+    """The largest evidence of those that call no more rows bad than the budget allows: what others have to beat."""
+    allowed = [e.evidence for e in settled if within_limit(e.wanted, e.budget, e.rows.count)]
+    return max(allowed, default=-np.inf)
 
 
 def _best_allowed(explanations: list[Explanation]) -> Explanation:
