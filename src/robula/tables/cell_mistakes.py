@@ -11,14 +11,14 @@ What nothing can see: an exchange of two columns of the same law, and a slip tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.tables.column_scores import Column
+from robula.tables.column_scores import Column, NormalScores, explaining_score
 
 # Degrees of freedom of right cells' scores, and spread of what may be anything. Chosen on half of the development data
 # (benchmarks/rows_to_check.py says which); 3 to 6 and 5 to 10 do hardly worse.
@@ -70,9 +70,7 @@ def log_odds_of_mistakes(
         rows = np.flatnonzero((np.abs(column.scores) > _NEAR) | (different[:, place] & column.judged))
         if not len(rows):
             continue
-        evidence = np.stack(
-            [anything(column.scores[rows]), *(_scaled(column, values, rows, factor) for factor in _FACTORS)]
-        )
+        evidence = np.vstack([anything(column.scores[rows]), _scaled(column, values, rows)])
         found = _mixed(evidence, different[:, place], rows, _BEFORE)
         log_odds[rows, place] = np.logaddexp.reduce(found, axis=0)
         for spot in np.flatnonzero(log_odds[rows, place] >= 0.0):
@@ -110,14 +108,14 @@ def anything(scores: FloatArray) -> FloatArray:
     return ratio
 
 
-def _scaled(column: Column, values: FloatArray, rows: IntArray, factor: float) -> FloatArray:
-    """Log likelihood ratio that cells were multiplied by a factor."""
-    cells = values[rows, column.place]
-    meant = np.where(column.judged[rows], cells, 1.0) / factor
+def _scaled(column: Column, values: FloatArray, rows: IntArray) -> FloatArray:
+    """Log likelihood ratios (k, m) that cells were multiplied by each of the factors."""
+    factors, judged = np.array(_FACTORS)[:, None], column.judged[rows]
+    meant = np.where(judged, values[rows, column.place], 1.0) / factors
     ratio = _right(column.scores_of(meant, column.expected[rows])) - _right(column.scores[rows])
     # Values that were multiplied have more room. That divided ones crowd is no evidence: cells are rounded.
-    spread = 0.0 if column.logarithmic else max(np.log(factor), 0.0)
-    return np.where(column.judged[rows], ratio - spread, NEVER)
+    spread = 0.0 if column.logarithmic else np.maximum(np.log(factors), 0.0)
+    return np.where(judged, ratio - spread, NEVER)
 
 
 def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: float) -> FloatArray:
@@ -161,53 +159,69 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
 
 def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
     """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
-    for at, also, rows in _pairs_that_gain(columns):
-        first, second = columns[at], columns[also]
-        one, other = values[rows, first.place], values[rows, second.place]
-        possible = first.allows(other) & second.allows(one)
-        rows, one, other = rows[possible], one[possible], other[possible]
-        if not len(rows):
-            continue
-        moved_first = first.explains(other) - first.explains(one)
-        moved_second = second.explains(one) - second.explains(other)
-        fits = _right(first.scores_of(other, first.expected[rows] + first.slopes[second.place] * moved_second))
-        fits += _right(second.scores_of(one, second.expected[rows] + second.slopes[first.place] * moved_first))
-        evidence = fits - _right(first.scores[rows]) - _right(second.scores[rows])
-        if first.logarithmic != second.logarithmic:
-            # A density of logarithms is one of the values times the value.
-            evidence += (1.0 if first.logarithmic else -1.0) * np.log(one / other)
-        if not _can_be_expected(evidence, len(values)):
-            continue
-        nothing = np.zeros(len(values), dtype=bool)
-        # A column has many partners; with all of them together it is exchanged as often as it slips.
-        before = _BEFORE / (len(columns) - 1)
-        yield first.place, second.place, rows, _mixed(evidence[None, :], nothing, rows, before)[0]
-
-
-def _pairs_that_gain(columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray]]:
-    """Yield two columns' indices and the rows (m,) in which both cells are far out, where exchanges could explain it.
-
-    Of a row the farthest cells are looked at. At best both become usual, and all m of n rows are exchanged.
-    """
-    if len(columns) < 2:
+    first, second, rows = _pairs_that_gain(columns)
+    if not len(rows):
         return
+    places, logarithmic = np.array([column.place for column in columns]), np.array([c.logarithmic for c in columns])
+    own, given = (NormalScores.stacked([getattr(column, which) for column in columns]) for which in ("own", "given"))
+    slopes = np.stack([column.slopes for column in columns])[:, places]
+    expected, scores = np.stack([c.expected for c in columns]), np.stack([c.scores for c in columns])
+    one, other = values[rows, places[first]], values[rows, places[second]]
+    possible = (~logarithmic[first] | (other > 0)) & (~logarithmic[second] | (one > 0))
+    first, second, rows, one, other = (part[possible] for part in (first, second, rows, one, other))
+
+    def in_column(which: IntArray, cells: FloatArray) -> FloatArray:
+        """Scores of cells in columns (m,), whatever the rest of their row is."""
+        return own.at(which)(np.where(logarithmic[which], np.log(np.where(cells > 0, cells, 1.0)), cells))
+
+    there, here = in_column(first, other), in_column(second, one)
+    moved_first = explaining_score(there) - explaining_score(in_column(first, one))
+    moved_second = explaining_score(here) - explaining_score(in_column(second, other))
+    evidence = -_right(scores[first, rows]) - _right(scores[second, rows])
+    for at, also, score, moved in ((first, second, there, moved_second), (second, first, here, moved_first)):
+        evidence += _right(given.at(at)(score - expected[at, rows] - slopes[at, also] * moved))
+    # A density of logarithms is one of the values times the value.
+    only_one = logarithmic[first] != logarithmic[second]
+    evidence[only_one] += np.where(logarithmic[first], 1.0, -1.0)[only_one] * np.log((one / other)[only_one])
+    nothing = np.zeros(len(values), dtype=bool)
+    # A column has many partners; with all of them together it is exchanged as often as it slips.
+    before = _BEFORE / (len(columns) - 1)
+    for group in _groups(first, second):
+        if _can_be_expected(evidence[group], len(values)):
+            odds = _mixed(evidence[None, group], nothing, rows[group], before)[0]
+            yield int(places[first[group.start]]), int(places[second[group.start]]), rows[group], odds
+
+
+def _pairs_that_gain(columns: Sequence[Column]) -> tuple[IntArray, IntArray, IntArray]:
+    """Two columns and a row, (m,) each and sorted, where both cells are far out and an exchange may explain it.
+
+    Of a row the farthest cells are looked at. At best both become usual, and all rows of a pair are exchanged.
+    """
+    none = np.zeros(0, dtype=np.intp)
+    if len(columns) < 2:
+        return none, none, none
     scores = np.abs(np.stack([column.scores for column in columns], axis=1))
     count = min(_CELLS_IN_PAIRS, len(columns))
     farthest = np.argpartition(-scores, count - 1, axis=1)[:, :count]
     size = np.take_along_axis(scores, farthest, axis=1)
     gains = np.where(size >= _NEAR_IN_PAIRS, _right(np.zeros(1)) - _right(size), -np.inf)
-    found = []
-    for one, other in combinations(range(count), 2):
-        gain = gains[:, one] + gains[:, other]
-        rows = np.flatnonzero(gain > _LEAST_GAIN)
-        pair = np.sort(farthest[rows][:, [one, other]], axis=1)
-        found.append(np.column_stack([pair, rows, gain[rows]]))
-    every = np.concatenate(found)
-    every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
-    edges = np.flatnonzero((np.diff(every[:, :2], axis=0) != 0).any(axis=1)) + 1
-    for group in np.split(every, edges):
-        if len(group) and _can_be_expected(group[:, 3], len(scores)):
-            yield int(group[0, 0]), int(group[0, 1]), group[:, 2].astype(np.intp)
+    one, other = np.triu_indices(count, 1)
+    gain = gains[:, one] + gains[:, other]
+    rows, pair = np.nonzero(gain > _LEAST_GAIN)
+    ends = np.sort(np.stack([farthest[rows, one[pair]], farthest[rows, other[pair]]]), axis=0)
+    order = np.lexsort((rows, ends[1], ends[0]))
+    (first, second), rows, gain = ends[:, order], rows[order], gain[rows, pair][order]
+    kept = [group for group in _groups(first, second) if _can_be_expected(gain[group], len(scores))]
+    where = np.concatenate([np.arange(group.start, group.stop) for group in kept]) if kept else none
+    return first[where], second[where], rows[where]
+
+
+def _groups(first: IntArray, second: IntArray) -> Iterator[slice]:
+    """Yield where in sorted pairs (m,) each pair stands."""
+    edges = np.flatnonzero((np.diff(first) != 0) | (np.diff(second) != 0)) + 1
+    for start, stop in pairwise([0, *edges.tolist(), len(first)]):
+        if stop > start:
+            yield slice(start, stop)
 
 
 def _can_be_expected(evidence: FloatArray, total: int) -> bool:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from robula._types import BoolArray, FloatArray
+from robula._types import BoolArray, FloatArray, IntArray
 
 # Quantiles that say how a side of a column spreads: less than a tenth of the rows lies beyond the second.
 _INNER, _OUTER = float(ndtri(0.75)), float(ndtri(0.9))
@@ -41,12 +42,17 @@ _FEWEST_ON_A_SIDE = 5
 _LARGEST_LOG = 700.0
 
 
-@dataclass(frozen=True)
-class NormalScores:
-    """What turns numbers into normal scores: their median, and the middle deviation and power of each side."""
+class NormalScores(NamedTuple):
+    """What turns numbers into normal scores: their median, and the middle deviation and power of each side.
 
-    middle: float
-    sides: tuple[tuple[float, float, float], ...]
+    Numbers, or arrays (k,) of several columns at once. A side that too few rows are on has an infinite deviation.
+    """
+
+    middle: FloatArray | float
+    inner_below: FloatArray | float
+    power_below: FloatArray | float
+    inner_above: FloatArray | float
+    power_above: FloatArray | float
 
     @classmethod
     def of(cls, usual: FloatArray, tails: bool) -> NormalScores:
@@ -57,33 +63,41 @@ class NormalScores:
         usual = usual[:: max(1, len(usual) // _ENOUGH_ROWS)]
         middle = float(np.median(usual))
         sides = []
-        for sign in (1.0, -1.0):
+        for sign in (-1.0, 1.0):
             side = sign * (usual - middle)
             side = side[side > 0]
             if len(side) < _FEWEST_ON_A_SIDE:
+                sides += [np.inf, 1.0]
                 continue
             inner, outer = np.quantile(side, [0.5, 0.8])
             power = np.log(_ratio(float(outer / inner), len(side))) / np.log(_OUTER / _INNER) if tails else 1.0
-            sides.append((sign, float(inner), max(float(power), _SHORTEST_TAIL)))
-        return cls(middle, tuple(sides))
+            sides += [float(inner), max(float(power), _SHORTEST_TAIL)]
+        return cls(middle, *sides)
+
+    @classmethod
+    def stacked(cls, several: Sequence[NormalScores]) -> NormalScores:
+        """Return those of several columns as one."""
+        return cls(*(np.array(numbers) for numbers in zip(*several, strict=True)))
+
+    def at(self, columns: IntArray) -> NormalScores:
+        """Return those of the columns (m,) that cells are in, of stacked ones."""
+        return NormalScores(*(np.asarray(numbers)[columns] for numbers in self))
 
     def value_at(self, score: float) -> float:
         """The number that has a score; infinite on a side that too few rows are on."""
-        for sign, inner, power in self.sides:
-            if sign * score > 0:
-                size = abs(score) / _INNER
-                return self.middle + sign * inner * (size**power if size > 1.0 else size)
-        return float(np.copysign(np.inf, score))
+        below = score < 0
+        inner, power = (self.inner_below, self.power_below) if below else (self.inner_above, self.power_above)
+        size = abs(score) / _INNER
+        return float(self.middle + np.copysign(inner, score) * (size**power if size > 1.0 else size))
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Scores, of the shape of the values; 0 on a side that too few rows are on."""
         deviations = values - self.middle
-        scores = np.zeros_like(deviations)
-        for sign, inner, power in self.sides:
-            beyond = np.flatnonzero(sign * deviations > inner)
-            relative = np.maximum(sign * deviations, 0.0) / inner
-            relative[beyond] = np.minimum(relative[beyond], _FARTHEST) ** (1.0 / power)
-            scores += sign * _INNER * relative
+        below = deviations < 0.0
+        relative = np.abs(deviations) / np.where(below, self.inner_below, self.inner_above)
+        power = np.where(below, self.power_below, self.power_above)
+        grown = np.minimum(np.maximum(relative, 1.0), _FARTHEST) ** (1.0 / power)
+        scores: FloatArray = np.copysign(_INNER * np.where(relative > 1.0, grown, relative), deviations)
         return scores
 
 
@@ -140,7 +154,12 @@ class Column:
 
     def explains(self, values: FloatArray) -> FloatArray:
         """Scores (m,) as they explain other cells."""
-        return np.clip(self.own_scores(values), -_WIDE_CLIP, _WIDE_CLIP)
+        return explaining_score(self.own_scores(values))
+
+
+def explaining_score(scores: FloatArray) -> FloatArray:
+    """Scores as they explain other cells: none explains more for being farther out."""
+    return np.clip(scores, -_WIDE_CLIP, _WIDE_CLIP)
 
 
 def column_by_itself(place: int, values: FloatArray, known: BoolArray, suspects: BoolArray | None) -> Column:
