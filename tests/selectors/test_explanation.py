@@ -139,3 +139,24 @@ def test_an_explanation_is_given_up_only_where_its_rise_would_not_reach():
     whole = fitted(-np.inf).evidence
     assert fitted(whole - 5.0).evidence == whole
     assert fitted(whole + 1000.0).evidence < whole - 1.0
+
+
+def test_explanations_are_alike_if_one_law_calls_the_same_rows_bad():
+    rows = scored_rows(300, shift=40.0, share=0.05)
+    one = Explanation(rows, plain_mode(rows), 0.2, freedom=0).fit(30)
+    again = Explanation(rows, plain_mode(rows) + 0.05, 0.2, freedom=0).fit(30)
+    assert one.is_like(again)
+    assert not one.is_like(Explanation(rows, plain_mode(rows), 0.2, freedom=1).fit(30))
+    assert not one.is_like(Explanation(rows, plain_mode(rows), 0.2, freedom=0, gross=False).fit(30))
+
+
+def test_a_law_that_is_passed_on_is_begun_from_and_not_shared():
+    rows = scored_rows()
+    one = Explanation(rows, plain_mode(rows), 0.2).fit(5)
+    other = Explanation(rows, one.theta, 0.2, law=one.law)
+    np.testing.assert_array_equal(other.law.parameters, one.law.parameters)
+    before = one.law.parameters.copy()
+    other.fit(5)
+    np.testing.assert_array_equal(one.law.parameters, before)
+    # A law of another freedom has other parameters: it is begun anew.
+    assert Explanation(rows, one.theta, 0.2, freedom=1, law=one.law).law.freedom == 1
