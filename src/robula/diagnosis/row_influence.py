@@ -4,7 +4,7 @@ If row i counted w_i times, the posterior would be prior x product of p(row)^w, 
 
     d E[f] / d w_i = Cov(f, log-likelihood of row i).
 
-Over draws of that posterior: where rows are in doubt, the draws that users see are wider than it, and are narrowed first.
+Over draws of that posterior: where rows are in doubt, the draws that users see are wider, and are narrowed first.
 """
 
 from __future__ import annotations
