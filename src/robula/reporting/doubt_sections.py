@@ -115,7 +115,7 @@ def _groups(lower: FloatArray, upper: FloatArray) -> FloatArray:
 MOST_INFLUENTIAL = 10
 # Rows that are named of those that a conclusion hangs on.
 _NAMED = 8
-_UNTIL_0, _UNTIL_TURNED, _NAMES = "until 0 is possible", "until the sign turns", "rows until 0, the first of them"
+_UNTIL_0, _UNTIL_TURNED, _NAMES = "until 0 is possible", "until the sign turns", "rows until 0"
 
 
 def hangs_on(

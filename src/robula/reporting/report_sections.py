@@ -185,8 +185,11 @@ def rows(
         f"id='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
     kept = int((~low[listed]).sum())
+    count = len(listed) - kept
     also = f" and {kept:,} odd one{'s that were' if kept > 1 else ' that was'} kept" if kept else ""
-    notes = [f"{len(listed) - kept:,} distrusted rows{also}, the most suspicious first."]
+    notes = [
+        f"{f'{count:,}' if count else 'No'} distrusted row{'s' if count > 1 else ''}{also}, the most suspicious first."
+    ]
     notes.append("Press a heading to sort.")
     if data is not None:
         notes.append("Numbers in red: how many standard deviations off.")
