@@ -14,9 +14,9 @@ from robula.result.posterior import Posterior
 from robula.selectors.trust.row_doubt import SURE
 
 #: Share of good rows among those flagged where the law of the rows was found to be off, whatever their weights say: 24
-#: tables with errors put into them (benchmarks/realdata/flagged_tables.py), .070, of which .035 is the standard error.
-#: Where nothing is off it was .007, with .005 expected. Of 19 tables kept apart the average is right, .030, and its parts
-#: are not told: .025 and .049 (benchmarks/results/flagged_tables.md).
+#: tables with errors put into them (benchmarks/realdata/flagged_tables.py), .070 with a standard error of .035.
+#: Where nothing is off it was .007, with .005 expected. Of 19 tables kept apart the average is right, .030, and its
+#: parts are not: .025 and .049 (benchmarks/results/flagged_tables.md).
 GOOD_WHERE_LAW_IS_OFF = 0.07
 
 
