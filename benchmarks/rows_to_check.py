@@ -103,9 +103,10 @@ def spoiled(quick: bool) -> Iterator[Spoiled]:
                         yield Spoiled(data, column, kind, share, X, bad, all_bad)
 
 
-def _weights(data: DataSet, X: np.ndarray) -> np.ndarray:
-    """Row weights of the default rule; they do not hang on the number of draws."""
-    return _ESTIMATORS[data.family](contamination=0.1, draws=_FEW_DRAWS).fit(X, data.y).row_weights_
+def _fitted(data: DataSet, X: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Row weights of the default rule, which do not hang on the number of draws, and whether it found the law off."""
+    fitted = _ESTIMATORS[data.family](contamination=0.1, draws=_FEW_DRAWS).fit(X, data.y)
+    return fitted.row_weights_, bool(fitted.posterior_.settings["rows_found"]["law"])
 
 
 def taught(problem: Spoiled) -> float:
@@ -147,12 +148,12 @@ def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
     for problem in problems:
         rows = len(problem.bad)
         began = time.perf_counter()
-        weights = _weights(problem.data, problem.X) if with_weights else np.ones(rows)
+        weights, law_off = _fitted(problem.data, problem.X) if with_weights else (np.ones(rows), False)
         posterior = robula.Posterior(np.zeros((1, 4, 1)), weights, ("none",))
         listed = odd_rows(posterior, problem.X, response=problem.data.y)
         place = np.argsort(listed.order)
         found = (place[problem.bad] < _first(problem)).mean()
-        flagged = flagged_by_weight(weights, _FDR)
+        flagged = flagged_by_weight(weights, _FDR, law_off)
         lines.append(
             {
                 "set": problem.data.name,
@@ -178,7 +179,8 @@ def zoo(quick: bool, every: int) -> pd.DataFrame:
             for epsilon in (0.1,) if quick else (0.05, 0.1, 0.2):
                 for seed in range(1 if quick or every > 1 else 3):
                     problem = contaminated_regression(attack, n_clean=500, dim=dim, contamination=epsilon, seed=seed)
-                    flagged = flagged_by_weight(robula.trust(problem.model, 0.25).weights, _FDR)
+                    found = robula.trust(problem.model, 0.25)
+                    flagged = flagged_by_weight(found.weights, _FDR, bool(found.law))
                     good = ~problem.outlier_mask[flagged]
                     lines.append(
                         {

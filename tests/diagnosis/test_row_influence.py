@@ -86,6 +86,34 @@ def test_what_one_row_in_a_hundred_changes_is_predicted_within_a_tenth(kind):
         assert np.linalg.norm((found.change(rows) - true) / found.sd) < 0.1 * np.linalg.norm(true / found.sd)
 
 
+def test_doubt_about_rows_widens_the_draws_and_not_what_a_row_does():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((600, 5))
+    y = (rng.uniform(size=600) < 1 / (1 + np.exp(-X @ [2.0, -1.0, 1.0, 0.5, 0.0]))).astype(float)
+    flipped = robula.simulate.random_flips(600, 0.1, rng)
+    model = robula.LogisticModel(X, np.where(flipped, 1.0 - y, y), prior=robula.NormalPrior(0.0, 10.0))
+    posterior = sampled(model, contamination=0.2)
+    assert posterior.row_doubt.max() > 0.3, "or this test shows nothing"
+    found = robula.influence(model, posterior)
+    weights, step = posterior.row_weights, 1e-3
+    mode = weighted_mode(model, weights, posterior.mean)
+    rows = rng.choice(600, 40, replace=False)
+    slopes = []
+    for row in rows:
+        more = weights.copy()
+        more[row] += step
+        slopes.append((weighted_mode(model, more, mode) - mode) / step)
+    exact, by_draws = np.ravel(slopes / found.sd), np.ravel(found.slopes[rows] / found.sd)
+    # Covariances of 4,000 draws; from the widened draws this is 4.
+    assert exact @ by_draws / (exact @ exact) == pytest.approx(1.0, abs=0.1)
+    gone = rows[:6]
+    true = refit(model, weights, gone, mode)
+    assert np.linalg.norm((found.change(gone) - true) / found.sd) < 0.05 * np.linalg.norm(true / found.sd)
+    # What is told of the answer itself is what the user sees.
+    assert np.allclose(found.mean, posterior.mean)
+    assert np.allclose(found.sd, posterior.flat_draws.std(axis=0))
+
+
 def masked(count: int) -> robula.LinearModel:
     """The second slope is 0; a few rows far out in its column, all alike, pull it to 1 and hide each other."""
     rng = np.random.default_rng(5)

@@ -270,6 +270,26 @@ def test_more_is_flagged_where_more_false_alarms_are_allowed():
     assert robula.flag(clean).text == "No row of 300 is flagged."
 
 
+def test_good_rows_are_expected_where_the_law_is_off():
+    weights = np.array([0.0, 0.01, 0.05, 0.09, 0.5, 1.0])
+
+    def posterior(*law: str) -> robula.Posterior:
+        settings = {"rows_found": {"explanations": {}, "law": list(law)}}
+        return robula.Posterior(np.zeros((1, 4, 1)), weights, ("a",), settings=settings)
+
+    right = robula.flag(posterior(), fdr=0.1)
+    assert right.rows.tolist() == [0, 1, 2, 3]
+    assert right.expected_good == pytest.approx(weights[:4].mean())
+    off = robula.flag(posterior("tails heavier than declared"), fdr=0.1)
+    assert off.rows.tolist() == [0, 1]
+    assert off.expected_good == pytest.approx(0.07 + 0.93 * 0.005)
+    # What is bad for sure is still to be looked at, and nothing is promised of it.
+    little = robula.flag(posterior("tails heavier than declared"), fdr=0.01)
+    assert little.rows.tolist() == [0]
+    assert "cannot be promised where the law of the rows is off" in little.text
+    assert "promised" not in off.text + right.text
+
+
 def test_weights_that_are_no_probabilities_are_refused():
     problem = robula.simulate.mean_estimation(n_clean=100, dim=2, contamination=0.1, seed=1)
     posterior = robula.sample(problem.model, contamination=0.1, selector="spectral", draws=50, progress=False)

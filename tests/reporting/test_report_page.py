@@ -12,9 +12,13 @@ import pandas as pd
 import pytest
 
 import robula
+from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.posterior_mode import laplace
 from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import reasons
+from robula.reporting.quantities import lines, quantities
+from robula.reporting.report_sections import answer
+from robula.reporting.svg_pictures import rough
 from robula.tables.odd_cells import odd_cells
 from tests.helpers import small_models
 
@@ -211,8 +215,30 @@ def test_a_conclusion_that_hangs_on_few_rows_and_odd_kept_rows_come_first(tmp_pa
     posterior = robula.sample(model, contamination=0.0, draws=500, progress=False)
     page = robula.report(posterior, tmp_path / "r.html", model=model, data=data.assign(y=y))
     first = page.read_text(encoding="utf-8").split('class="answer"')[1].split("<nav")[0]
-    assert "-999 is a code for missing in weak: 4 cells" in first
+    assert "-999 is a code for missing in weak: 4 cells; 4 of their 4 rows count, as if it were a number." in first
+    assert "No distrusted row and" in page.read_text(encoding="utf-8")
     assert "They matter: without them" in first
+
+
+def test_coefficients_come_before_the_noise_scale(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=200)
+    y[:10] += 60.0 * np.sign(X[:10, 0])
+    model = robula.LinearModel(X, y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0))
+    posterior = robula.sample(model, contamination=0.1, draws=200, progress=False)
+    ordered = lines(quantities(posterior), GaussianPosterior(np.array([4.0, 2.0, 14.0]), np.eye(3)))
+    assert [line.name for line in ordered] == ["0", "1", "noise_scale"]
+    assert ordered[2].moved > ordered[0].moved, "or this test shows nothing"
+    calm = lines(quantities(posterior), GaussianPosterior(np.array([*posterior.mean[:2], 14.0]), np.eye(3)))
+    # The scale is worth the sentence where nothing else moved.
+    assert "noise_scale</strong> changes most" in answer(posterior, calm, [], [], None, range(200))
+    assert "<strong>0</strong> changes most" in answer(posterior, ordered, [], [], None, range(200))
+
+
+def test_digits_are_as_many_as_they_mean():
+    told = [rough(value) for value in (79.43, 1234.0, 9.96, 4.396, 0.7275, -0.05, 0.0001, 0.0)]
+    assert told == ["79", "1,234", "10", "4.4", "0.73", "-0.05", "0", "0"]
 
 
 @pytest.mark.slow

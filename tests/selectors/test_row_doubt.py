@@ -9,7 +9,7 @@ import robula
 from robula.models.posterior_mode import weighted_mode, weighted_precision
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
-from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_of_doubt
+from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt, without_leverage_of_doubt
 
 _PRIOR = robula.NormalPrior(0.0, 10.0)
 
@@ -63,6 +63,19 @@ def test_draws_have_the_doubt_in_them():
     share = 1.0 - np.sqrt(np.diag(fixed) / np.diag(wide))
     assert posterior.row_doubt == pytest.approx(share, abs=1e-2)
     assert posterior.row_doubt.max() > 0.01
+
+
+def test_doubt_can_be_taken_out_again():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((3, 3))
+    precision, centre = np.linalg.inv(root @ root.T), np.array([1.0, -2.0, 3.0])
+    draws = centre + rng.standard_normal((20_000, 3)) @ root.T
+    wider = widening_to(root @ np.diag([1.0, 2.0, 5.0]) @ root.T, precision)
+    back = without_doubt(centre + (draws - centre) @ wider.T, centre, precision)
+    deviations = np.sqrt(np.diag(root @ root.T))
+    # 20,000 draws tell a width to half a percent, and the largest of a few a little worse.
+    assert np.abs((back - draws) / deviations).max() < 0.05 * np.abs((draws - centre) / deviations).max()
+    assert np.abs((draws - centre) @ (wider.T - np.eye(3)) / deviations).max() > 0.5
 
 
 def test_intervals_cover_when_labels_are_flipped_at_random():

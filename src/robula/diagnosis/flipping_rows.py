@@ -106,8 +106,8 @@ class WithoutRows:
     ----------
     model : Model
     theta : ndarray, shape (d,)
-        Posterior mean.
-    draws : ndarray, shape (S, d)
+        Mean of the posterior of the weighted rows.
+    draws : ndarray, shape (S, d), with the doubt about rows in them
     weights : ndarray, shape (n,)
     gradients : ndarray, shape (n, d)
         Of each row's log-likelihood, averaged over the posterior: from covariances of the draws.

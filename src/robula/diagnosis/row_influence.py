@@ -3,6 +3,8 @@
 If row i counted w_i times, the posterior would be prior x product of p(row)^w, and [giordano2019]
 
     d E[f] / d w_i = Cov(f, log-likelihood of row i).
+
+Over draws of that posterior: where rows are in doubt, the draws that users see are wider, and are narrowed first.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from robula._validation import check_count, check_name, show
 from robula.diagnosis.flipping_rows import Hinge, WithoutRows, smallest_set
 from robula.exceptions import InputError
 from robula.models.model import Model
+from robula.models.posterior_mode import weighted_mode, weighted_precision
 from robula.result.posterior import Posterior
+from robula.selectors.trust.row_doubt import without_doubt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +55,7 @@ class Influence:
     leverage : ndarray, shape (n,)
         Share of each row's own fit in it: 0 for a row that has no say, 1 for one that nothing contradicts.
     mean, sd : ndarray, shape (k,)
-        Posterior mean and standard deviation of f.
+        Posterior mean and standard deviation of f, with the doubt about rows in it.
     row_weights : ndarray, shape (n,)
     """
 
@@ -209,19 +213,21 @@ def influence(
     if not isinstance(posterior, Posterior):
         raise InputError("influence needs the model, and the posterior that robula.sample drew from it, in this order.")
     posterior.require_model(model, "influence")
-    draws = posterior.flat_draws
+    seen = posterior.flat_draws
     # Of very large data some of the draws are used: the work is rows times parameters times draws.
     budget = max(_FEWEST_DRAWS, int(_MOST_WORK / (model.n_rows * model.dim)))
-    draws = draws[:: max(1, len(draws) // budget)]
-    if len(draws) <= model.dim + 1:
-        raise InputError(f"{len(draws)} draws are too few to tell covariances of {model.dim} parameters; draw more.")
+    seen = seen[:: max(1, len(seen) // budget)]
+    if len(seen) <= model.dim + 1:
+        raise InputError(f"{len(seen)} draws are too few to tell covariances of {model.dim} parameters; draw more.")
     names, value = _quantities(posterior, f)
-    values = value(draws)
     with threads_for(model.n_rows * model.dim):
+        weights = _effective_weights(posterior)
+        draws = _of_these_weights(model, posterior, seen, weights)
+        values = value(draws)
+        seen_values = values if draws is seen else value(seen)
         mean_theta = draws.mean(axis=0)
         centred, deviations = draws - mean_theta, values - values.mean(axis=0)
         parameters, others, average, used = _covariances(model, draws, centred, deviations if f is not None else None)
-        weights = _effective_weights(posterior)
         slopes = parameters if others is None else others
         covariance = centred.T @ centred / (len(draws) - 1.0)
         gradients = np.asarray(parameters @ np.linalg.pinv(used, rcond=_NO_SPREAD, hermitian=True), dtype=np.float64)
@@ -233,8 +239,17 @@ def influence(
         # For a normal posterior the log-likelihood at the mean exceeds its average by half the row's leverage.
         leverage = np.clip(2.0 * (model.log_likelihood(mean_theta) - average) * weights, 0.0, 1.0)
         removal = -(weights / (1.0 - np.minimum(leverage, _MOST_LEVERAGE)))[:, None] * slopes
-        without = WithoutRows(model, mean_theta, draws, weights, gradients, directions, parameters @ directions.T)
-    return Influence(names, slopes, removal, leverage, values.mean(axis=0), values.std(axis=0), weights, without, value)
+        without = WithoutRows(model, mean_theta, seen, weights, gradients, directions, parameters @ directions.T)
+    mean, sd = seen_values.mean(axis=0), seen_values.std(axis=0)
+    return Influence(names, slopes, removal, leverage, mean, sd, weights, without, value)
+
+
+def _of_these_weights(model: Model, posterior: Posterior, draws: FloatArray, weights: FloatArray) -> FloatArray:
+    """Draws (S, d) of the posterior in which rows count by these weights (n,), without the doubt about them."""
+    if not posterior.row_doubt.any() or not model.dense_curvature:
+        return draws
+    mode = weighted_mode(model, weights, draws.mean(axis=0))
+    return without_doubt(draws, mode, weighted_precision(model, weights, mode))
 
 
 def _quantities(

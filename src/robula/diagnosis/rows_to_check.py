@@ -100,7 +100,7 @@ class OddRows:
         """In a few sentences."""
         distrusted, kept = int((self.weights < DISTRUSTED).sum()), self.kept
         told = [f"{distrusted:,} of {len(self.weights):,} rows are distrusted."]
-        told += code_words(self.cells)
+        told += code_words(self)
         if not len(kept):
             return " ".join([*told, "No row that was kept is odd."])
         first = int(kept[0])
@@ -117,16 +117,23 @@ class OddRows:
         return f"OddRows: {self.text}"
 
 
-def code_words(cells: OddCells) -> list[str]:
-    """Which columns hold which codes, one sentence a code."""
+def code_words(odd: OddRows) -> list[str]:
+    """Which columns hold which codes and whether their rows count all the same, one sentence a code."""
+    cells = odd.cells
     columns: dict[float, list[str]] = {}
     for name, values in cells.codes.items():
         for value in values:
             columns.setdefault(value, []).append(name)
     told = []
     for value, names in columns.items():
-        count = int((cells.why[cells.values == value] == Why.CODE).sum())
-        told.append(f"{value:g} is a code for missing in {', '.join(names)}: {count:,} cells are taken for numbers.")
+        found = (cells.values == value) & (cells.why == Why.CODE)
+        rows = found.any(axis=1)
+        counting = int((odd.weights[rows] >= DISTRUSTED).sum())
+        then = f"; {counting:,} of their {rows.sum():,} rows count, as if it were a number" if counting else ""
+        told.append(
+            f"{value:g} is a code for missing in {', '.join(names)}: {found.sum():,} cells"
+            f"{then or ', whose rows hardly count'}."
+        )
     return told
 
 

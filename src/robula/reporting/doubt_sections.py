@@ -15,7 +15,7 @@ from robula.diagnosis.row_influence import Influence
 from robula.diagnosis.rows_to_check import OddRows
 from robula.models.law import ModelWithLaw
 from robula.reporting import svg_pictures as svg
-from robula.reporting.svg_pictures import number
+from robula.reporting.svg_pictures import number, rough
 from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
 
@@ -115,6 +115,7 @@ def _groups(lower: FloatArray, upper: FloatArray) -> FloatArray:
 MOST_INFLUENTIAL = 10
 # Rows that are named of those that a conclusion hangs on.
 _NAMED = 8
+_UNTIL_0, _UNTIL_TURNED, _NAMES = "until 0 is possible", "until the sign turns", "rows until 0"
 
 
 def hangs_on(
@@ -126,29 +127,31 @@ def hangs_on(
     parts = []
     if hinges:
         lines = "".join(
-            f"<tr><th class='text' scope='row'>{escape(interval.quantity)}</th><td>{escape(interval.before.text)}</td>"
-            f"{_hinge_cell(interval)}{_hinge_cell(sign)}<td class='text'>{escape(_named(interval, labels))}</td></tr>"
+            f"<tr><th class='text' scope='row'>{escape(interval.quantity)}</th>"
+            f"<td data-label='now'>{escape(interval.before.text)}</td>{_hinge_cell(interval, _UNTIL_0)}"
+            f"{_hinge_cell(sign, _UNTIL_TURNED)}"
+            f"<td class='text' data-label='{_NAMES}'>{escape(_named(interval, labels))}</td></tr>"
             for interval, sign in hinges
         )
         parts.append(
-            "<p>How few rows would have to go for a conclusion to turn, the others counting as they do. Few are no "
-            "fault of theirs: look whether they are right.</p><div class='scroll' tabindex='0' role='region' "
-            "aria-label='Rows that conclusions hang on'><table aria-label='Rows that conclusions hang on'>"
-            "<thead><tr><th class='text' scope='col'>quantity</th>"
-            "<th scope='col'>now</th><th scope='col'>until 0 is possible</th><th scope='col'>until the sign turns</th>"
-            "<th class='text' scope='col'>rows, the first of them</th></tr></thead>"
+            "<p>How few rows would have to go for a conclusion to turn, the others counting as they do. Rows are not "
+            "wrong because much hangs on them, but these are the ones to check.</p><div class='scroll' tabindex='0' "
+            "role='region' aria-label='Rows that conclusions hang on'><table class='cards' "
+            "aria-label='Rows that conclusions hang on'><thead><tr><th class='text' scope='col'>quantity</th>"
+            f"<th scope='col'>now</th><th scope='col'>{_UNTIL_0}</th><th scope='col'>{_UNTIL_TURNED}</th>"
+            f"<th class='text' scope='col'>{_NAMES}</th></tr></thead>"
             f"<tbody>{lines}</tbody></table></div>"
         )
     parts.append(_most_influential(found, odd, labels))
     return "".join(parts)
 
 
-def _hinge_cell(hinge: Hinge) -> str:
+def _hinge_cell(hinge: Hinge, label: str) -> str:
     if hinge.rows is None:
-        return "<td class='quiet'>no few rows</td>"
+        return f"<td class='quiet' data-label='{label}'>no few rows</td>"
     share = 100.0 * len(hinge.rows) / max(hinge.n_rows, 1)
     doubt = "" if hinge.confirmed else " (not confirmed)"
-    return f"<td>{len(hinge.rows):,} rows<small>{number(share)} %{doubt}</small></td>"
+    return f"<td data-label='{label}'>{len(hinge.rows):,} rows<small>{rough(share)} %{doubt}</small></td>"
 
 
 def _named(hinge: Hinge, labels: Sequence[Any]) -> str:
@@ -161,20 +164,23 @@ def _named(hinge: Hinge, labels: Sequence[Any]) -> str:
 def _most_influential(found: Influence, odd: OddRows | None, labels: Sequence[Any]) -> str:
     strength, place = found.strength, found.moved_most
     rows = np.argsort(-strength, kind="stable")[:MOST_INFLUENTIAL]
+    told = ["" if odd is None else odd.cells.reason(int(row)) for row in rows]
+    why = [f"<td class='text'>{escape(reason)}</td>" if any(told) else "" for reason in told]
+    head = "<th class='text' scope='col'>what is odd</th>" if any(told) else ""
     lines = "".join(
         f"<tr><th scope='row'>{escape(str(labels[row]))}</th><td>{found.row_weights[row]:.3f}</td>"
-        f"<td class='text'>{escape(found.names[place[row]])}</td><td>{number(strength[row])}&nbsp;sd</td>"
+        f"<td class='text'>{escape(found.names[place[row]])}</td><td>{rough(strength[row])}&nbsp;sd</td>"
         f"<td>{number(float(found.removal[row, place[row]]))}</td>"
-        f"<td class='text'>{escape('' if odd is None else odd.cells.reason(int(row)))}</td></tr>"
-        for row in rows
+        f"{reason}</tr>"
+        for row, reason in zip(rows, why, strict=True)
     )
     return (
         "<h3>Rows that move the answer most</h3><div class='scroll' tabindex='0' role='region' "
         "aria-label='Rows that move the answer most'><table aria-label='Rows that move the answer most'>"
         "<thead><tr><th scope='col'>row</th>"
         "<th scope='col'>weight</th><th class='text' "
-        "scope='col'>moves most</th><th scope='col'>by</th><th scope='col'>change if it went</th><th class='text' "
-        f"scope='col'>what is odd</th></tr></thead><tbody>{lines}</tbody></table></div>"
+        "scope='col'>moves most</th><th scope='col'>by</th><th scope='col'>change if it went</th>"
+        f"{head}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
 

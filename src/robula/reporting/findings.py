@@ -137,7 +137,11 @@ def _step_size(posterior: Posterior) -> list[Finding]:
     if not isinstance(inflation, float | int):
         return []
     wide = 100.0 * (np.sqrt(inflation) - 1.0)
-    seen = f"The sampler's steps widen intervals by up to {wide:.0f} % in its stiffest direction."
+    seen = (
+        f"The sampler's steps widen intervals by up to {wide:.0f} % in its stiffest direction."
+        if wide >= 0.5  # what would be said as 0 %
+        else "The sampler's steps do not widen the intervals."
+    )
     if inflation <= VARIANCE_INFLATION:
         return [Finding("good", "The step size is small enough", seen)]
     return [Finding("fair", "The step size widens the intervals", f"{seen} A smaller step_size with more draws helps.")]

@@ -19,10 +19,13 @@ class Quantities(NamedTuple):
     ----------
     names : list of str, k of them
     draws : ndarray, shape (chains, draws, k)
+    n_coefficients : int
+        The first so many are what was asked for; a noise scale, say, comes after them.
     """
 
     names: list[str]
     draws: FloatArray
+    n_coefficients: int
 
     @property
     def flat(self) -> FloatArray:
@@ -58,8 +61,9 @@ class Line(NamedTuple):
 def quantities(posterior: Posterior) -> Quantities:
     """Return the model's own variables where it has them, else the parameters."""
     if not posterior.variables:
-        return Quantities(list(posterior.parameter_names), posterior.draws)
+        return Quantities(list(posterior.parameter_names), posterior.draws, len(posterior.parameter_names))
     names: list[str] = []
+    coefficients = 0
     columns = []
     for name, values in posterior.variables.items():
         count = values.shape[-1]
@@ -67,15 +71,16 @@ def quantities(posterior: Posterior) -> Quantities:
             # The first parameters as they are: their own names say more than numbers.
             names += posterior.parameter_names[:count]
             columns += list(np.moveaxis(values, -1, 0))
+            coefficients = len(names)
             continue
         for place in np.ndindex(*values.shape[2:]):
             names.append(name + (f"[{','.join(map(str, place))}]" if place else ""))
             columns.append(values[(slice(None), slice(None), *place)])
-    return Quantities(names, np.stack(columns, axis=-1).astype(np.float64))
+    return Quantities(names, np.stack(columns, axis=-1).astype(np.float64), coefficients or len(names))
 
 
 def lines(shown: Quantities, plain: GaussianPosterior | None) -> list[Line]:
-    """Return one line a quantity, those that robustness moves most first."""
+    """Return one line a quantity, the coefficients that robustness moves most first, then a scale and the like."""
     low, high = np.quantile(shown.flat, TAILS, axis=0)
     mean, deviation = shown.flat.mean(axis=0), shown.flat.std(axis=0)
     result = []
@@ -89,4 +94,6 @@ def lines(shown: Quantities, plain: GaussianPosterior | None) -> list[Line]:
                 plain_mean=centre, plain_low=centre - half, plain_high=centre + half, moved=float(moved)
             )
         result.append(line)
-    return sorted(result, key=lambda line: -(line.moved or 0.0)) if plain is not None else result
+    if plain is None:
+        return result
+    return sorted(result, key=lambda line: (line.place >= shown.n_coefficients, -(line.moved or 0.0)))

@@ -16,7 +16,7 @@ from robula.models.gaussian_posterior import GaussianPosterior
 from robula.reporting import svg_pictures as svg
 from robula.reporting.findings import Finding, Reason, reasons
 from robula.reporting.quantities import Line, Quantities
-from robula.reporting.svg_pictures import number
+from robula.reporting.svg_pictures import number, rough
 from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
 
@@ -46,14 +46,17 @@ def answer(
         if low
         else f"<p><strong>None of the {len(weights):,} rows</strong> is distrusted.</p>"
     ]
+    # A coefficient where one moves; only then a noise scale, which bad rows always blow up.
     most = ordered[0]
+    if not (most.moved or 0.0) > WORTH_SAYING:
+        most = max(ordered, key=lambda line: line.moved or 0.0)
     if most.moved is not None and most.plain_mean is not None:
         if most.moved > WORTH_SAYING:
             count = sum((line.moved or 0.0) > WORTH_SAYING for line in ordered)
             sentences.append(
                 f"<p>Compared with trusting every row, <strong>{escape(most.name)}</strong> changes most: "
                 f"{number(most.mean)} [{number(most.low)}, {number(most.high)}] instead of {number(most.plain_mean)}, "
-                f"{number(most.moved)} standard deviations away"
+                f"{rough(most.moved)} standard deviations away"
                 + (", with the opposite sign" if most.changes_sign else "")
                 + f". {count} of {len(ordered)} quantities move by more than one.</p>"
             )
@@ -81,7 +84,7 @@ def _rows_of(hinge: Hinge) -> int:
 
 def _odd_words(odd: OddRows, labels: Sequence[Any]) -> list[str]:
     """Codes, and the odd rows that were kept, where they matter."""
-    told = code_words(odd.cells)
+    told = code_words(odd)
     kept, matter = odd.kept, odd.matter
     if matter is not None and matter.in_sds > MATTERS:
         first = int(kept[0])
@@ -109,18 +112,18 @@ def comparison(ordered: Sequence[Line], plain: bool) -> str:
         if plain and line.plain_mean is not None and line.plain_low is not None and line.plain_high is not None:
             flag = "<small class='flag'>sign changes</small>" if line.changes_sign else ""
             cells.append(_estimate("all rows trusted", line.plain_mean, line.plain_low, line.plain_high))
-            cells.append(f"<td data-label='moved by'>{number(line.moved or 0.0)}&nbsp;sd{flag}</td>")
+            cells.append(f"<td data-label='moved by'>{rough(line.moved or 0.0)}&nbsp;sd{flag}</td>")
         cells.append(f"<td class='glyph'>{svg.intervals(line)}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     note = (
-        "Means with 95 % intervals, the quantities that move most first. <em>Moved by</em> is the distance of the two "
+        "Means with 95 % intervals, those that move most first. <em>Moved by</em> is the distance of the two "
         "means in standard deviations of the robust posterior."
         if plain
         else "Means with 95 % intervals."
     )
     more = f" The first {MOST_LINES} of {len(ordered)} are shown." if len(ordered) > MOST_LINES else ""
     return (
-        f"<p class='note'>{note}{more}</p><div class='scroll'><table class='compare' "
+        f"<p class='note'>{note}{more}</p><div class='scroll'><table class='cards compare' "
         "aria-label='The answer'><thead><tr>"
         f"{''.join(head)}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
@@ -172,7 +175,7 @@ def rows(
             told = reasons(None if odd is None else odd.cells, residuals, int(row))
             cells.append(f"<td class='text odd'>{_chips(told)}</td>")
         if strength is not None:
-            cells.append(f'<td data-value="{strength[row]:.6g}">{number(strength[row])}&nbsp;sd</td>')
+            cells.append(f'<td data-value="{strength[row]:.6g}">{rough(strength[row])}&nbsp;sd</td>')
         if data is not None:
             cells += [_data_cell(data.iat[row, place], _numeric(data, place)) for place in places]
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -182,8 +185,14 @@ def rows(
         f"id='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
     kept = int((~low[listed]).sum())
-    notes = [f"{len(listed) - kept:,} distrusted rows and {kept:,} odd ones that were kept, the most suspicious first."]
+    count = len(listed) - kept
+    also = f" and {kept:,} odd one{'s that were' if kept > 1 else ' that was'} kept" if kept else ""
+    notes = [
+        f"{f'{count:,}' if count else 'No'} distrusted row{'s' if count > 1 else ''}{also}, the most suspicious first."
+    ]
     notes.append("Press a heading to sort.")
+    if data is not None:
+        notes.append("Numbers in red: how many standard deviations off.")
     if known is not None:
         notes.append("<em>Influence</em>: by how many standard deviations the row moves what it moves most.")
     if data is not None and len(data.columns) > MOST_COLUMNS:

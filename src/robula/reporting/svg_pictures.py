@@ -21,6 +21,11 @@ def number(value: float) -> str:
     return text.replace("e+0", "e").replace("e-0", "e-")
 
 
+def rough(value: float) -> str:
+    """Return two significant digits: enough for standard deviations moved, and for percents."""
+    return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.2g}" if abs(value) >= 0.005 else "0"
+
+
 def intervals(line: Line) -> str:
     """Two bars on one scale of their own: robust above, plain below, and 0 where it is in sight."""
     ends = [line.low, line.high]
