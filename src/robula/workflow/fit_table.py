@@ -165,8 +165,8 @@ def _columns_of_rows(options: Options) -> dict[str, str | None]:
     return {"exposure": options.exposure, "sample_weight": options.row_weights}
 
 
-def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: str) -> dict[str, FloatArray]:
-    """Return those columns, for the estimator's ``fit``."""
+def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: str) -> dict[str, pd.Series]:
+    """Return those columns, under the rows' numbers in the file, for the estimator's ``fit``."""
     found = {}
     for name, column in _columns_of_rows(options).items():
         if column is None:
@@ -176,7 +176,7 @@ def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: s
         values = prepared.rows[column]
         if values.dtype.kind not in "iuf":
             raise InputError(f"column {column!r} is one of texts; --exposure and --row-weights need numbers.")
-        found[name] = values.to_numpy(dtype=np.float64)
+        found[name] = values.astype(np.float64)
     return found
 
 
