@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
+from robula._option_words import as_options
 from robula.exceptions import RobulaError
 
 #: The input or the options cannot be used; something failed that should not have; interrupted by the user.
@@ -44,4 +45,4 @@ def one_line(text: str) -> str:
 
 
 def _tell(command: str, message: str) -> None:
-    typer.echo(f"robula {command}: {one_line(message)}", err=True)
+    typer.echo(f"robula {command}: {as_options(one_line(message))}", err=True)

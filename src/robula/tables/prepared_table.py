@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import pandas as pd
 from robula._types import BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.tables.encoding import Encoding, learn_encoding, row_list, with_numbers
+from robula.tables.encoding import Encoding, coded_cells, learn_encoding, row_list, with_numbers
+from robula.tables.row_numbers import named_rows
 
 #: More columns than this are hardly meant.
 MOST_COLUMNS = 500
@@ -49,34 +51,43 @@ def prepare_table(
     features: list[str] | None = None,
     exclude: Sequence[str] = (),
     beside: Sequence[str] = (),
+    missing: Sequence[str] = (),
     drop_missing: bool = False,
+    drop_rows: str | None = None,
 ) -> PreparedTable:
     """Pick columns, read numbers, find complete rows and learn the encoding of the features.
 
-    Columns ``beside`` the features, such as an exposure, are read and must be complete, but are no features.
+    Columns ``beside`` the features, such as an exposure, are read and must be complete, but are no features. Cells with
+    one of the codes ``missing`` are empty. ``drop_rows`` is as for :func:`robula.tables.row_numbers.named_rows`.
     """
     if len({*beside, target}) <= len(beside) or (set(beside) & set(features or ())):
         raise InputError("the target, the exposure, the row weights and the features must be different columns.")
     columns = pick_columns(table, target, features, [*exclude, *beside])
-    read = [*columns, *beside]
-    numbers = with_numbers(table, read if target is None else [*read, target])
-    used = complete_rows(numbers, table, drop=drop_missing, remedy=", or columns with --exclude")
-    if used.sum() < 2:
-        raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
-    rows = numbers[used]
-    encoding = learn_encoding(rows, columns)
+    read = [*columns, *beside, *([] if target is None else [target])]
+    left = table if drop_rows is None else table[~named_rows(drop_rows, table)]
+    numbers = with_numbers(left, read, missing)
+    rows = numbers[complete_rows(numbers, left, drop=drop_missing, remedy=", or columns with --exclude")]
+    if len(rows) < 2:
+        raise InputError(f"{len(rows)} row(s) without missing values are left; 2 or more are needed.")
+    encoding = replace(learn_encoding(rows, columns), missing=list(missing))
     if target is not None and rows[target].nunique() < 2:
         raise InputError(
             f"the target {target!r} is {rows[target].iloc[0]} in every row: there is nothing to explain. Name "
             "another column with --target."
         )
-    notes = [] if used.all() else [f"{int((~used).sum())} row(s) with missing values were left out."]
+    notes = [
+        f"{count} row(s) {why} were left out."
+        for count, why in ((len(table) - len(left), "of --drop-rows"), (len(left) - len(rows), "with missing values"))
+        if count
+    ]
+    unseen = [code for code in missing if not any(coded_cells(table[name], [code]).any() for name in read)]
+    notes += [f"no cell of the columns that are used has the code {code!r} of --missing." for code in unseen]
     notes += [
         f"{column!r} is compared with {levels[0]!r}, its commonest value."
         for column, levels in encoding.categories.items()
     ]
     notes += doubtful_columns(rows, encoding, regression=target is not None)
-    return PreparedTable(rows, encoding, used, notes)
+    return PreparedTable(rows, encoding, np.asarray(table.index.isin(rows.index)), notes)
 
 
 def doubtful_columns(rows: pd.DataFrame, encoding: Encoding, *, regression: bool) -> list[str]:

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from robula._intervals import TAILS
+from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray
 from robula._validation import check_count, check_name
@@ -54,7 +55,9 @@ class Options:
     noise_scale: float | None = None
     exposure: str | None = None
     row_weights: str | None = None
+    missing: tuple[str, ...] = ()
     drop_missing: bool = False
+    drop_rows: str | None = None
     draws: int = 1000
     burn_in: int = 300
     chains: int = 4
@@ -99,7 +102,7 @@ class TableFit:
     Attributes
     ----------
     used : ndarray of bool
-        Which rows of the table had no missing value.
+        Which rows of the table were not left out.
     plain : GaussianPosterior or None
         The answer that trusts every row.
     residuals : dict of ndarray
@@ -151,12 +154,14 @@ def fit_table(
         features=features,
         exclude=exclude or (),
         beside=list(of_rows.values()),
+        missing=options.missing,
         drop_missing=options.drop_missing,
+        drop_rows=options.drop_rows,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
         result = _fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
-    told = [str(item.message) for item in caught if issubclass(item.category, RobulaWarning)]
+    told = [as_options(str(item.message)) for item in caught if issubclass(item.category, RobulaWarning)]
     return replace(result, notes=[*prepared.notes, *result.notes, *dict.fromkeys(told)])
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from robula._files import digest, sealed, unsealed, write_text
+from robula._option_words import as_options
 from robula._version import __version__
 from robula.diagnosis.row_influence import influence
 from robula.diagnosis.rows_to_check import OddRows, odd_rows
@@ -121,7 +122,7 @@ def _verdict(posterior: Posterior, listed: OddRows) -> str | None:
     if posterior.draws.shape[1] < FEWEST_DRAWS:
         return None
     found = diagnose(posterior, odd=listed)
-    return " ".join([f"Verdict: {found.verdict}.", *found.findings])
+    return as_options(" ".join([f"Verdict: {found.verdict}.", *found.findings]))
 
 
 def _write_netcdf(posterior: Posterior, folder: Path) -> list[str]:
