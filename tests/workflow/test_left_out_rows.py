@@ -40,7 +40,9 @@ def test_a_refused_count_is_named_by_its_row_in_the_file(file):
 
 def test_what_the_message_asks_for_works(file):
     said = poisson(file, "--missing", "-999,unknown", "--drop-missing")
-    assert "4 row(s) with missing values were left out." in said
+    assert (
+        "4 row(s) with missing values were left out. By column: 'claims' lacks 2; 'x' lacks 1; 'site' lacks 1." in said
+    )
     rows = pd.read_csv(file.parent / "run" / "rows.csv")
     assert list(rows.loc[rows["weight"].isna(), "row"]) == [3, 5, 8, 20]
     assert rows.loc[7, "claims"] == -999  # the file is shown as it is
@@ -99,3 +101,47 @@ def test_rows_that_are_not_there_are_refused(file, rows, why):
 def test_files_that_list_no_rows_are_refused(file, content, why):
     (file.parent / "bad.csv").write_text(content)
     assert why in poisson(file, "--drop-rows", file.parent / "bad.csv", code=2)
+
+
+def test_a_column_that_is_nearly_empty_is_named(file):
+    table = pd.read_csv(file).assign(income=np.nan)
+    table.loc[:19, "income"] = 1.0 + table.index[:20]
+    table.to_csv(file, index=False)
+    said = poisson(file, "--missing", "-999", "--drop-missing")
+    assert "By column: 'income' lacks 40;" in said
+    assert "only 17 of 60 rows are left: leave out such columns with --exclude instead." in said
+    table.assign(income=np.nan).to_csv(file, index=False)
+    assert "By column: 'income' lacks 60;" in poisson(file, "--drop-missing", code=2)
+
+
+def test_codes_that_were_taken_for_numbers_are_told_with_the_way_out(tmp_path):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"height": rng.normal(172, 9, 200).round(1), "waist": rng.normal(80, 9, 200).round(1)})
+    table["mass"] = (0.5 * table["height"] + 0.4 * table["waist"] - 50 + rng.normal(size=200)).round(1)
+    table.loc[:3, "waist"] = -999
+    table.loc[7:9, "mass"] = -999
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", tmp_path / "t.csv", "--target", "mass", "--out", tmp_path / "run", *QUICK]
+    said = invoke(*words)
+    assert "-999 is a code for missing in waist: 4 cells are taken for numbers." in said
+    assert "-999 is a code for missing in mass, the target, of 3 rows." in said
+    assert "To leave these rows out: --missing -999 --drop-missing." in said
+    errors = pd.read_csv(tmp_path / "run" / "rows.csv")["prediction_error"]
+    assert errors[7:10].max() < -100
+    assert errors[10:].abs().max() < 5
+    assert "code for missing" not in invoke(*words, "--missing", "-999", "--drop-missing")
+
+
+def test_the_report_of_a_command_speaks_of_options(tmp_path):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"x": rng.normal(size=120)})
+    table["y"] = 2.0 * table["x"] + rng.normal(size=120)
+    table.loc[:10, "y"] += 9.0
+    table.to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "run", "--contamination", "0.095", *QUICK]
+    said = invoke(*words)
+    page = (tmp_path / "run" / "report.html").read_text().split("All settings of the run")[0]
+    assert "The whole of --contamination 0.095 is used up" in said
+    assert "The whole of --contamination 0.095 is used up" in page
+    assert "compare with --contamination 0)" in page
+    assert "contamination=" not in said + page

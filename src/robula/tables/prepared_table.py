@@ -22,6 +22,8 @@ MOST_COLUMNS = 500
 MOST_CLASSES = 50
 # Columns with missing values that are named, those with most first.
 _MOST_NAMED = 3
+# With fewer rows left than this share, a column that is nearly empty is the reason, as a rule.
+_LEAST_LEFT = 0.5
 
 
 class PreparedTable(NamedTuple):
@@ -68,18 +70,21 @@ def prepare_table(
     numbers = with_numbers(left, read, missing)
     rows = numbers[complete_rows(numbers, left, drop=drop_missing, remedy=", or columns with --exclude")]
     if len(rows) < 2:
-        raise InputError(f"{len(rows)} row(s) without missing values are left; 2 or more are needed.")
+        raise InputError(
+            f"{len(rows)} row(s) without missing values are left, and 2 or more are needed. {_lacking(numbers)} "
+            "Leave out such columns with --exclude."
+        )
     encoding = replace(learn_encoding(rows, columns), missing=list(missing))
     if target is not None and rows[target].nunique() < 2:
         raise InputError(
             f"the target {target!r} is {rows[target].iloc[0]} in every row: there is nothing to explain. Name "
             "another column with --target."
         )
-    notes = [
-        f"{count} row(s) {why} were left out."
-        for count, why in ((len(table) - len(left), "of --drop-rows"), (len(left) - len(rows), "with missing values"))
-        if count
-    ]
+    notes = [f"{len(table) - len(left)} row(s) of --drop-rows were left out."] if len(left) < len(table) else []
+    if len(rows) < len(left):
+        notes.append(f"{len(left) - len(rows)} row(s) with missing values were left out. {_lacking(numbers)}")
+    if len(rows) < _LEAST_LEFT * len(left):
+        notes.append(f"only {len(rows)} of {len(table)} rows are left: leave out such columns with --exclude instead.")
     unseen = [code for code in missing if not any(coded_cells(table[name], [code]).any() for name in read)]
     notes += [f"no cell of the columns that are used has the code {code!r} of --missing." for code in unseen]
     notes += [
@@ -154,13 +159,18 @@ def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool, re
     first = missing.index[missing[column]][0]
     cell = original[column][first]
     what = "nothing" if pd.isna(cell) else show(str(cell))
-    counts = missing.sum().sort_values(ascending=False, kind="stable")
-    worst = "; ".join(f"{name!r} lacks {count}" for name, count in counts[counts > 0].head(_MOST_NAMED).items())
     raise InputError(
         f"{len(rows)} row(s) have missing, unreadable or infinite values: {row_list(rows)} (such as {what} in column "
-        f"{column!r} of row {first}). By column: {worst}. Fill them in, or leave these rows out with "
+        f"{column!r} of row {first}). {_lacking(table)} Fill them in, or leave these rows out with "
         f"--drop-missing{remedy}."
     )
+
+
+def _lacking(table: pd.DataFrame) -> str:
+    """Say which columns lack most values."""
+    counts = table.isna().sum().sort_values(ascending=False, kind="stable")
+    worst = "; ".join(f"{name!r} lacks {count}" for name, count in counts[counts > 0].head(_MOST_NAMED).items())
+    return f"By column: {worst}."
 
 
 def response_of(prepared: PreparedTable, target: str, model: str, *, classes: bool) -> pd.Series:

@@ -36,11 +36,17 @@ def refuse_values(
         return
     first = int(wrong.argmax())
     place = f"{name}[{first}]={values[first]:g}" if labels is None else f"{values[first]:g} in row {labels[first]}"
-    different, counts = np.unique(values[wrong], return_counts=True)
+    raise InputError(
+        f"{name} has {int(wrong.sum())} value(s) {what}, first {place}; {advice}{code_hint(values[wrong])}"
+    )
+
+
+def code_hint(values: FloatArray) -> str:
+    """Say which of some wrong values (k,) looks like a code for "missing", the commonest; nothing if none does."""
+    different, counts = np.unique(values, return_counts=True)
     codes = [place for place in np.argsort(-counts) if looks_like_a_code(float(different[place]))]
-    hint = ""
-    if codes:
-        code, times = different[codes[0]], counts[codes[0]]
-        often = "once" if times == 1 else f"{times} times"
-        hint = f" {code:g}, {often}, looks like a code for missing: take {code:g} for missing and drop these rows."
-    raise InputError(f"{name} has {int(wrong.sum())} value(s) {what}, first {place}; {advice}{hint}")
+    if not codes:
+        return ""
+    code, times = different[codes[0]], counts[codes[0]]
+    often = "once" if times == 1 else f"{times} times"
+    return f" {code:g}, {often}, looks like a code for missing: take {code:g} for missing and drop these rows."
