@@ -130,6 +130,8 @@ def test_codes_that_were_taken_for_numbers_are_told_with_the_way_out(tmp_path):
     assert errors[7:10].max() < -100
     assert errors[10:].abs().max() < 5
     assert "code for missing" not in invoke(*words, "--missing", "-999", "--drop-missing")
+    table.replace({"waist": {-999: -99}}).to_csv(tmp_path / "t.csv", index=False)
+    assert "To leave these rows out: --missing -999,-99 --drop" in invoke(*words, "--missing", "-999", "--drop-missing")
 
 
 def test_the_report_of_a_command_speaks_of_options(tmp_path):

@@ -128,7 +128,7 @@ def _codes(fit: TableFit, listed: OddRows) -> list[str]:
             rows = int((model.y == code).sum())
             words.append(f"{code:g} is a code for missing in {fit.target}, the target, of {rows:,} rows.")
             codes.add(code)
-    written = ",".join(f"{code:g}" for code in sorted(codes))
+    written = ",".join([*fit.encoding.missing, *(f"{code:g}" for code in sorted(codes))])
     return [" ".join([*words, f"To leave these rows out: --missing {written} --drop-missing."])] if codes else []
 
 
