@@ -25,6 +25,7 @@ _MODELS = ("StudentT", "Logistic", "Multinomial", "Poisson", "NegativeBinomial",
 _PHRASES = {
     "noise_scale='estimate' needs none": "without --noise-scale it is estimated",
     'sample, trust and the estimators take "estimate"': "pass --contamination estimate",
+    "may be mistakes: look at them first": "may be mistakes: look at them first (why_odd in rows.csv)",
     "draws= or thin=": "--draws",
     "use step_size=robula.StepFor(bias=0.05)": "leave out --kernel",
     "use a smaller step_size": "leave out --kernel",

@@ -80,6 +80,18 @@ def test_rows_are_dropped_by_number_and_by_file(file):
     pd.testing.assert_frame_equal(first, pd.read_csv(file.parent / "run" / "rows.csv"))
 
 
+def test_a_column_of_the_file_that_is_called_row_is_not_ours(file):
+    table = pd.read_csv(file).assign(row=1.0)
+    table.to_csv(file, index=False)
+    poisson(file, "--drop-missing", "--exclude", "row", "--drop-rows", "8,20")
+    rows = pd.read_csv(file.parent / "run" / "rows.csv")
+    assert list(rows.columns[:2]) == ["robula_row", "weight"]
+    rows[rows["robula_row"].isin([8, 20])].to_csv(file.parent / "bad.csv", index=False)
+    poisson(file, "--drop-missing", "--exclude", "row", "--drop-rows", file.parent / "bad.csv")
+    again = pd.read_csv(file.parent / "run" / "rows.csv")
+    assert list(again.loc[again["weight"].isna(), "robula_row"]) == [5, 8, 20]
+
+
 WRONG = {
     "0,5": "names 0; the file has rows 1 to 60",
     "61": "names 61; the file has rows 1 to 60",

@@ -15,6 +15,8 @@ from robula.tables.table_files import read_table
 
 #: The column of a file that holds the numbers, as in rows.csv of a run.
 COLUMN = "row"
+# Its name there if the table has a column "row" of its own, too.
+_COLUMN = re.compile(r"(robula_)*row")
 _RANGE = re.compile(r"(\d+)(?:\s*-\s*(\d+))?")
 
 
@@ -45,13 +47,14 @@ def _numbers_in_file(name: str) -> list[int]:
             f"--drop-rows {show(name)} is neither row numbers, such as 3,17,40-52, nor a file with a column {COLUMN!r}."
         )
     table = read_table(path)
-    if COLUMN not in table.columns:
+    column = max(filter(_COLUMN.fullmatch, table.columns), key=len, default=None)
+    if column is None:
         raise InputError(
             f"{path.name} has no column {COLUMN!r} with the numbers of rows; it has {show(list(table.columns), 200)}."
         )
-    numbers = pd.to_numeric(table[COLUMN], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     strange = ~(numbers == np.floor(numbers))
     if strange.any():
-        cell = table[COLUMN].iloc[int(strange.argmax())]
-        raise InputError(f"{path.name} has {show(str(cell))} in its column {COLUMN!r}; rows are whole numbers from 1.")
+        cell = table[column].iloc[int(strange.argmax())]
+        raise InputError(f"{path.name} has {show(str(cell))} in its column {column!r}; rows are whole numbers from 1.")
     return [int(number) for number in numbers]
