@@ -270,7 +270,7 @@ def test_a_nasty_column_is_text_in_the_report(tmp_path):
         (["--model", "poisson", "--target", "mass"], "not counts"),
         (["--target", "mass", "--contamination", "0.7"], "--contamination 0.7 is not a number"),
         (["--target", "mass", "--contamination", "lots"], "--contamination lots is not a number"),
-        (["--target", "mass", "--noise-scale", "-1"], "noise_scale"),
+        (["--target", "mass", "--noise-scale", "-1"], "--noise-scale -1.0 is not allowed"),
         (["--target", "mass", "--selector", "nope"], "--selector nope is not known"),
     ],
 )
