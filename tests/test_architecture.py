@@ -22,6 +22,7 @@ SHARED = {
     "_files",
     "_imports",
     "_intervals",
+    "_option_words",
     "_threads",
     "_types",
     "_validation",

@@ -137,9 +137,10 @@ def test_every_public_name_is_documented():
 def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    newest = re.search(r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
+    newest = re.search(r"^## \[(\d[^\]]*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
     assert newest is not None
     assert project == robula.__version__ == str(citation["version"]) == newest.group(1)
+    assert str(citation["date-released"]) == newest.group(2)
     assert citation["preferred-citation"]["title"].startswith("Bayesian Robustness")
 
 

@@ -197,6 +197,19 @@ def test_seven_slipped_blood_pressures_are_first_in_the_list(slipped):
     assert (frame["why"].str.contains("times 10 it would be usual")).sum() >= 5
 
 
+def test_the_list_has_all_rows_under_the_labels_of_the_data(slipped):
+    listed, _, _ = slipped
+    assert len(listed.to_frame()) == len(listed.weights) > 20
+    table, _ = blood_pressure()
+    table.index = pd.Index([f"patient {place}" for place in range(len(table))], name="who")
+    fitted = RobustBayesianRegressor(contamination=0, draws=50).fit(table.drop(columns="target"), table["target"])
+    labelled = robula.odd_rows(fitted.posterior_, table, response="target")
+    frame = labelled.to_frame(7)
+    assert list(frame.index) == [f"patient {place}" for place in frame["row"]]
+    assert (table.loc[frame.index, "bp"].to_numpy() < 40).all()
+    assert f"first row patient {labelled.kept[0]}: bp = " in labelled.text
+
+
 def test_what_they_do_to_the_answer_is_told(slipped):
     listed, rows, right = slipped
     matter = listed.matter

@@ -310,3 +310,18 @@ def test_a_column_of_pandas_is_refused_with_what_to_do():
 
     with pytest.raises(robula.exceptions.InputError, match="to_numpy"):
         robula.from_numpyro(level, pandas.Series([1.0, 2.0, 3.0]))
+
+
+def test_a_code_among_counts_is_said_to_be_one():
+    def counts(y):
+        rate = numpyro.sample("rate", dist.HalfNormal(5.0))
+        numpyro.sample("y", dist.Poisson(rate), obs=y)
+
+    y = np.array([2.0, 3.0, -999.0, 1.0, 0.0, -999.0])
+    with (
+        pytest.warns(UserWarning, match="Out-of-support"),
+        pytest.raises(
+            robula.exceptions.InputError, match=r"first \[2, 5\].*-999, 2 times, looks like a code for missing"
+        ),
+    ):
+        robula.from_numpyro(counts, y)

@@ -327,3 +327,17 @@ def test_a_noise_scale_of_another_unit_is_a_misfit_and_not_bad_rows():
     with pytest.warns(MisfitWarning, match="units of the response"):
         posterior = robula.sample(model, contamination=0.15, draws=300, progress=False)
     assert robula.diagnose(posterior).verdict == "not usable yet"
+
+
+def test_printed_it_is_a_few_sentences():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, size=400)
+    y = 1.0 + 2.0 * x + np.exp(x - 1.5) * rng.normal(size=400)
+    y[:20] = -40.0
+    said = str(robula.trust(unknown_scale(np.column_stack([np.ones(400), x]), y), 0.1))
+    assert said.startswith(
+        "Trust: 20 of 400 rows count less than half; an estimated 5.0% are bad (standard error 1.1%)."
+    )
+    assert "Likeliest: a bad population (probability" in said
+    assert "What is off: spread that changes" in said
+    assert len(said) < 400

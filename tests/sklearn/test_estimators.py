@@ -105,6 +105,36 @@ def test_frames_in_names_out():
     assert known.posterior_.parameter_names == ("intercept", "x0", "x1", "x2")
 
 
+def test_rows_keep_their_labels():
+    """After dropna places are no labels: table.loc[places] would be other rows."""
+    X, y = regression(bad=5)
+    table = pd.DataFrame(X, columns=list("abc"), index=pd.Index(np.arange(300) * 10 + 7))
+    fitted = RobustBayesianRegressor(**SHORT).fit(table, y)
+    assert sorted(fitted.distrusted_.index) == [7, 17, 27, 37, 47]
+    assert list(fitted.distrusted_) == sorted(fitted.row_weights_[fitted.outlier_mask_])
+    assert isinstance(fitted.row_weights_, np.ndarray)
+    # A scaler makes an array of X; y still has its labels.
+    piped = make_pipeline(StandardScaler(), RobustBayesianRegressor(**SHORT)).fit(
+        table, pd.Series(y, index=table.index)
+    )
+    assert sorted(piped[-1].distrusted_.index) == [7, 17, 27, 37, 47]
+    assert sorted(fitted.fit(X, y).distrusted_.index) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("estimator", [RobustPoissonRegressor, RobustNegativeBinomialRegressor, RobustGammaRegressor])
+def test_a_response_that_cannot_be_is_named_by_its_label(estimator):
+    table = pd.DataFrame({"x": np.arange(40.0)}, index=[f"r{place}" for place in range(40)])
+    y = np.ones(40)
+    y[[12, 30]] = -999.0
+    with pytest.raises(ValueError, match=r"first -999 in row r12; .* -999, 2 times, looks like a code for missing"):
+        estimator(**SHORT).fit(table, y)
+    with pytest.raises(ValueError, match=r"first y\[12\]=-999"):
+        estimator(**SHORT).fit(table.to_numpy(), y)
+    y[[12, 30]] = 1.0
+    with pytest.raises(ValueError, match=r"exposure has 1 value.*, first 0 in row r3; .*not exposed\.$"):
+        estimator(**SHORT).fit(table, y, exposure=pd.Series(1.0, index=table.index).where(table.x != 3.0, 0.0))
+
+
 def test_without_intercept_and_with_a_rare_category():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=200) + 5, (np.arange(200) % 10 == 0).astype(float)])

@@ -27,6 +27,10 @@ REFUSED_MODELS = {
         lambda: robula.MeanModel(pd.DataFrame(with_value(np.nan), columns=["a", "b", "age"])),
         "row 4, column age",
     ),
+    "nan in a row with a label": (
+        lambda: robula.MeanModel(pd.DataFrame(with_value(np.nan), index=[f"r{place}" for place in range(20)])),
+        "row r4, column 2",
+    ),
     "nan in y": (lambda: robula.LinearModel(X, [np.nan] * 20, noise_scale=1.0), "y has 20 value"),
     "empty": (lambda: robula.MeanModel(np.empty((0, 3))), "2 rows or more are needed, 0 came"),
     "no columns": (lambda: robula.MeanModel(np.empty((5, 0))), "no column"),
@@ -69,6 +73,16 @@ REFUSED_MODELS = {
     "flat logistic": (lambda: robula.LogisticModel(X, np.arange(20) % 2), "needs a proper prior"),
     "flat poisson": (lambda: robula.PoissonModel(X, np.arange(20)), "needs a proper prior"),
     "negative count": (lambda: robula.PoissonModel(X, np.arange(20) - 1, prior=PRIOR), r"y\[0\]=-1"),
+    "a code for missing among counts": (
+        lambda: robula.PoissonModel(X, np.where(np.arange(20) == 9, -99, 1), prior=PRIOR),
+        r"y\[9\]=-99; .*-99, once, looks like a code for missing: take -99 for missing",
+    ),
+    "negative weight in a row with a label": (
+        lambda: robula.LinearModel(
+            X, Y, noise_scale=1.0, row_weights=pd.Series(np.arange(20.0)[::-1] - 1, index=[*"abcdefghijklmnopqrst"])
+        ),
+        "row_weights has 1 value.* below 0, first -1 in row t",
+    ),
     "fractional count": (lambda: robula.PoissonModel(X, np.arange(20) + 0.5, prior=PRIOR), "counts are whole numbers"),
     "indefinite covariance": (
         lambda: robula.MeanModel(X, covariance=np.diag([1.0, 1.0, -1.0])),

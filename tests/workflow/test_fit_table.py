@@ -268,10 +268,10 @@ def test_a_nasty_column_is_text_in_the_report(tmp_path):
         (["--model", "logistic", "--target", "mass"], "needs two"),
         (["--model", "linear", "--target", "site"], "needs numbers"),
         (["--model", "poisson", "--target", "mass"], "not counts"),
-        (["--target", "mass", "--contamination", "0.7"], "contamination=0.7"),
-        (["--target", "mass", "--contamination", "lots"], "contamination='lots'"),
-        (["--target", "mass", "--noise-scale", "-1"], "noise_scale"),
-        (["--target", "mass", "--selector", "nope"], "selector='nope'"),
+        (["--target", "mass", "--contamination", "0.7"], "--contamination 0.7 is not a number"),
+        (["--target", "mass", "--contamination", "lots"], "--contamination lots is not a number"),
+        (["--target", "mass", "--noise-scale", "-1"], "--noise-scale -1.0 is not allowed"),
+        (["--target", "mass", "--selector", "nope"], "--selector nope is not known"),
     ],
 )
 def test_wrong_use_is_one_line(run, tmp_path, arguments, words):

@@ -46,7 +46,13 @@ def fit(
         str | None, typer.Option(help="Column with the time, area or number at risk that a count is of.")
     ] = None,
     row_weights: Annotated[str | None, typer.Option(help="Column that says how often each row counts.")] = None,
+    missing: Annotated[
+        str | None, typer.Option(help='Codes that stand for "missing" in any column, -999,unknown.')
+    ] = None,
     drop_missing: _DropMissing = False,
+    drop_rows: Annotated[
+        str | None, typer.Option(help="Rows to leave out, 3,17,40-52, or a CSV file with a column 'row'.")
+    ] = None,
     selector: Annotated[str | None, typer.Option(help="Another rule for which rows to trust.")] = None,
     kernel: Annotated[str | None, typer.Option(help="Another Langevin kernel.")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Draws a chain.")] = 1000,
@@ -78,7 +84,9 @@ def fit(
             noise_scale=noise_scale,
             exposure=exposure,
             row_weights=row_weights,
+            missing=tuple(_names(missing) or ()),
             drop_missing=drop_missing,
+            drop_rows=drop_rows,
             draws=draws,
             burn_in=burn_in,
             chains=chains,
@@ -99,6 +107,8 @@ def fit(
                 "--noise-scale": noise_scale,
                 "--exposure": exposure,
                 "--row-weights": row_weights,
+                "--missing": missing,
+                "--drop-rows": drop_rows,
                 "--selector": selector,
                 "--kernel": kernel,
                 "--draws": draws,

@@ -7,10 +7,13 @@ from contextlib import contextmanager
 
 import typer
 
+from robula._option_words import as_options
 from robula.exceptions import RobulaError
 
 #: The input or the options cannot be used; something failed that should not have; interrupted by the user.
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+# Commands that pass their options on to Python's arguments of the same name.
+_SPEAK_OF_OPTIONS = ("fit", "plan")
 
 
 @contextmanager
@@ -44,4 +47,5 @@ def one_line(text: str) -> str:
 
 
 def _tell(command: str, message: str) -> None:
-    typer.echo(f"robula {command}: {one_line(message)}", err=True)
+    told = as_options(message) if command in _SPEAK_OF_OPTIONS else message
+    typer.echo(f"robula {command}: {one_line(told)}", err=True)

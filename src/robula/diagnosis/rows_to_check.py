@@ -49,6 +49,8 @@ class OddRows:
     weights : ndarray, shape (n,)
     cells : OddCells
     influence : Influence or None
+    labels : Index of length n
+        What the data call the rows; their places where the data had no index.
     """
 
     order: IntArray
@@ -56,6 +58,7 @@ class OddRows:
     weights: FloatArray
     cells: OddCells
     influence: Influence | None
+    labels: pd.Index
 
     @property
     def odd(self) -> BoolArray:
@@ -79,11 +82,14 @@ class OddRows:
         mean = float(self.influence.mean[most])
         return Matter(self.influence.names[most], mean, mean + float(change[most]), float(in_sds[most]))
 
-    def to_frame(self, count: int = 20) -> pd.DataFrame:
-        """The first rows of the list: weight, the oddest cell's score and why, and influence where it is known."""
+    def to_frame(self, count: int | None = None) -> pd.DataFrame:
+        """The list, or its first rows: weight, the oddest cell's score and why, and influence where it is known.
+
+        The index has the labels of the data, ``row`` the places of the rows in it.
+        """
         import pandas as pd
 
-        rows = self.order[: check_count(count, "count", 0)]
+        rows = self.order if count is None else self.order[: check_count(count, "count", 0)]
         columns: dict[str, Any] = {
             "row": rows,
             "weight": self.weights[rows],
@@ -93,7 +99,7 @@ class OddRows:
         if self.influence is not None:
             columns["influence"] = self.influence.strength[rows]
             columns["moves"] = [self.influence.names[place] for place in self.influence.moved_most[rows]]
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns, index=self.labels[rows])
 
     @property
     def text(self) -> str:
@@ -106,7 +112,7 @@ class OddRows:
         first = int(kept[0])
         told.append(
             f"{len(kept):,} row{'s that were kept are' if len(kept) > 1 else ' that was kept is'} odd"
-            f"{', first' if len(kept) > 1 else ':'} row {first}: {self.cells.reason(first)}."
+            f"{', first' if len(kept) > 1 else ':'} row {self.labels[first]}: {self.cells.reason(first)}."
         )
         matter = self.matter
         if matter is not None:
@@ -217,7 +223,7 @@ def odd_rows(
     suspicion = np.maximum(distrust, cells.row_log_odds)
     strength = np.zeros(len(weights)) if influence is None else influence.strength
     order = np.lexsort((-strength, -suspicion))
-    return OddRows(order, suspicion, weights, cells, influence)
+    return OddRows(order, suspicion, weights, cells, influence, table.index)
 
 
 def _array(given: Any, name: str, axes: int) -> FloatArray:

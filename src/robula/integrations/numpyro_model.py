@@ -16,7 +16,7 @@ from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithL
 from robula.integrations.jax_support import Float64, missing_in, refuse_missing, x64
 from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
-from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, per_row, refuse_unsupported, row_sites
+from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, no_start, per_row, row_sites
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 
 
@@ -69,7 +69,6 @@ def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsMo
                 f"the NumPyro model failed when it was called ({type(error).__name__}: {error}). {hint}"
             ) from error
         rows = row_sites(trace)
-    refuse_unsupported(trace, rows)
     observed = {name: np.moveaxis(np.asarray(trace[name]["value"]), axis, 0) for name, axis in rows.axes.items()}
     refuse_missing("NumPyro", observed, counted_rows(trace, rows))
     made = _compiled(jax, model, args, kwargs, trace, rows, observed)
@@ -176,13 +175,7 @@ def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, row
                 dynamic_args=False,
             )
         except RuntimeError as error:
-            values = sum(per_row(jax, trace[name], frame) for name, frame in rows.frames.items())
-            bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
-            where = f"; its log-likelihood is not finite in {len(bad)} row(s), first {bad[:5].tolist()}"
-            raise InputError(
-                f"the NumPyro model has no initial point with a finite density{where if len(bad) else ''}. Check the "
-                "data and the priors' support."
-            ) from error
+            raise no_start(jax, trace, rows) from error
     return dict(info.param_info.z)
 
 

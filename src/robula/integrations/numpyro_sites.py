@@ -8,6 +8,7 @@ import numpy as np
 
 from robula.exceptions import InputError
 from robula.integrations.jax_support import row_local_reason
+from robula.tables.wrong_values import code_hint
 
 
 class RowSites:
@@ -27,7 +28,7 @@ class RowSites:
 
 
 def row_sites(trace: dict[str, Any]) -> RowSites:
-    """Find the observed sites with one entry per row."""
+    """Find the observed sites with one entry per row, or refuse a model that robula cannot sample."""
     for name, site in trace.items():
         if hasattr(site.get("value"), "iloc"):
             raise InputError(f"{name!r} of the NumPyro model is a pandas column; JAX needs an array: .to_numpy().")
@@ -66,7 +67,9 @@ def row_sites(trace: dict[str, Any]) -> RowSites:
         name: 0 if frame is None else len(observed[name]["fn"].batch_shape) + frame.dim
         for name, frame in frames.items()
     }
-    return RowSites(frames, axes, next(iter(counts.values())))
+    found = RowSites(frames, axes, next(iter(counts.values())))
+    _refuse_unsupported(trace, found)
+    return found
 
 
 def counted_rows(trace: dict[str, Any], rows: RowSites) -> dict[str, Any]:
@@ -94,7 +97,7 @@ def axis_names(trace: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def refuse_unsupported(trace: dict[str, Any], rows: RowSites) -> None:
+def _refuse_unsupported(trace: dict[str, Any], rows: RowSites) -> None:
     """Refuse what cannot be sampled robustly, with the reason and the way out."""
     plates = {frame.name for frame in rows.frames.values() if frame}
     for name, site in trace.items():
@@ -122,3 +125,16 @@ def per_row(jax: Any, site: dict[str, Any], frame: Any) -> Any:
         return values
     moved = jax.numpy.moveaxis(values, frame.dim, 0)
     return moved.reshape(moved.shape[0], -1).sum(axis=1)
+
+
+def no_start(jax: Any, trace: Any, rows: RowSites) -> InputError:
+    """Return the error where no initial point has a finite density: in which rows, and whether they hold a code."""
+    values = sum(per_row(jax, trace[name], frame) for name, frame in rows.frames.items())
+    bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
+    where = f"; its log-likelihood is not finite in {len(bad)} row(s), first {bad[:5].tolist()}" if len(bad) else ""
+    observed = [np.asarray(trace[name]["value"]) for name in rows.frames]
+    hints = [code_hint(column[bad].astype(np.float64)) for column in observed if column.ndim == 1]
+    return InputError(
+        f"the NumPyro model has no initial point with a finite density{where}. Check the data and the priors' "
+        f"support.{''.join(hints)}"
+    )

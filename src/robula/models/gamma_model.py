@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from robula._types import ArrayInput, FloatArray
-from robula.exceptions import InputError
 from robula.models.law import Tails
 from robula.models.poisson_model import LARGEST_LOG_RATE
 from robula.models.priors import Prior, require_proper
 from robula.models.regression import ALL_ROWS
 from robula.models.scaled_regression import Curvatures, ScaledRegression, Slopes
 from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf
-from robula.tables.arrays import as_vector, refuse_misaligned
+from robula.tables.arrays import as_vector, refuse_misaligned, row_labels
+from robula.tables.wrong_values import refuse_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Middle of the prior of the log shape: e = 2.7, a coefficient of variation of 0.6, and 0.09 to 4.5 within two
 # standard deviations.
@@ -57,14 +62,22 @@ class GammaModel(ScaledRegression):
         require_proper(self._coefficients_prior, "GammaModel", "the mean has no upper limit.")
         refuse_misaligned(X, y)
         positive = as_vector(y, "y", self.n_rows)
-        wrong = np.flatnonzero(~(positive > 0))
-        if len(wrong):
-            raise InputError(
-                f"y has {len(wrong)} value(s) of 0 or less, first y[{wrong[0]}]={positive[wrong[0]]:g}; a Gamma "
-                "response is above 0. Zeros that mean nothing happened need a model of their own; drop them here."
-            )
+        self.refuse_responses(positive, row_labels(y))
         self._set_rows(positive, 0.0, _LOG_SHAPE)
         self.level = float(np.median(self._log_y - (0.0 if self.offset is None else self.offset)))
+
+    @classmethod
+    def refuse_responses(cls, y: FloatArray, labels: pd.Index | None = None) -> None:
+        """Refuse responses (n,) of 0 or less."""
+        refuse_values(
+            y,
+            ~(y > 0),
+            "y",
+            what="of 0 or less",
+            advice="a Gamma response is above 0. Zeros that mean nothing happened need a model of their own; drop "
+            "them here.",
+            labels=labels,
+        )
 
     def _set_response(self, y: FloatArray) -> None:
         super()._set_response(y)

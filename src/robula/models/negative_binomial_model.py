@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import betainc, digamma, expit, gammaln, log_expit, polygamma
 
 from robula._types import ArrayInput, FloatArray
 from robula.models.law import Tails
-from robula.models.poisson_model import LARGEST_LOG_RATE, as_counts, draw_counts
+from robula.models.poisson_model import LARGEST_LOG_RATE, as_counts, draw_counts, refuse_all_but_counts
 from robula.models.priors import Prior, require_proper
 from robula.models.regression import ALL_ROWS
 from robula.models.scaled_regression import Curvatures, ScaledRegression, Slopes
 from robula.models.tail_scores import log_beta_cdf
 from robula.tables.arrays import refuse_misaligned
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Middle of the prior of the log dispersion: e^-1 = 0.37, and 0.007 to 20 within two standard deviations.
 _LOG_DISPERSION = -1.0
@@ -67,6 +72,11 @@ class NegativeBinomialModel(ScaledRegression):
         counts = as_counts(y, self.n_rows)
         rates = counts if self.offset is None else counts * np.exp(-self.offset)
         self._set_rows(counts, float(np.log(max(np.median(rates), 0.5))), _LOG_DISPERSION)
+
+    @classmethod
+    def refuse_responses(cls, y: FloatArray, labels: pd.Index | None = None) -> None:
+        """Refuse responses (n,) that are no counts."""
+        refuse_all_but_counts(y, labels)
 
     def _set_response(self, y: FloatArray) -> None:
         super()._set_response(y)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import gammaln, pdtr
 
 from robula._types import ArrayInput, FloatArray
-from robula.exceptions import InputError
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Tails
 from robula.models.priors import Prior, require_proper
 from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf
-from robula.tables.arrays import as_vector, refuse_misaligned
+from robula.tables.arrays import as_vector, refuse_misaligned, row_labels
+from robula.tables.wrong_values import refuse_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Beyond a log-rate of 100 (2.7e43 events) the rate is held: squares of it must stay finite, and the drift guard only
 #: needs the direction there. Predictions beyond it are this limit, not a forecast.
@@ -63,6 +68,11 @@ class PoissonModel(GeneralizedLinearModel):
         refuse_misaligned(X, y)
         self._set_response(as_counts(y, self.n_rows))
 
+    @classmethod
+    def refuse_responses(cls, y: FloatArray, labels: pd.Index | None = None) -> None:
+        """Refuse responses (n,) that are no counts."""
+        refuse_all_but_counts(y, labels)
+
     def _set_response(self, y: FloatArray) -> None:
         super()._set_response(y)
         self._log_factorial = gammaln(self.y + 1.0)
@@ -107,14 +117,21 @@ class PoissonModel(GeneralizedLinearModel):
 def as_counts(y: ArrayInput, length: int) -> FloatArray:
     """Return responses (n,) as whole numbers of at least 0, or refuse them."""
     counts = as_vector(y, "y", length)
-    wrong = np.flatnonzero((counts < 0) | (counts != np.floor(counts)))
-    if len(wrong):
-        raise InputError(
-            f"y has {len(wrong)} value(s) that are not counts, first y[{wrong[0]}]={counts[wrong[0]]:g}; counts "
-            "are whole numbers of at least 0. For rates, pass the counts themselves and what they are counts of as "
-            "exposure; for positive measurements, GammaModel."
-        )
+    refuse_all_but_counts(counts, row_labels(y))
     return counts
+
+
+def refuse_all_but_counts(y: FloatArray, labels: pd.Index | None = None) -> None:
+    """Refuse responses (n,) that are no whole numbers of at least 0."""
+    refuse_values(
+        y,
+        (y < 0) | (y != np.floor(y)),
+        "y",
+        what="that are not counts",
+        advice="counts are whole numbers of at least 0. For rates, pass the counts themselves and what they are counts "
+        "of as exposure; for positive measurements, GammaModel.",
+        labels=labels,
+    )
 
 
 def draw_counts(rate: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -13,8 +13,12 @@ from robula._types import ArrayInput, FloatArray
 from robula.exceptions import InputError
 from robula.models.law import ModelWithLaw
 from robula.models.model import default_names
-from robula.tables.arrays import as_vector, column_names, read_only
+from robula.tables.arrays import as_vector, column_names, read_only, row_labels
 from robula.tables.design import Design
+from robula.tables.wrong_values import refuse_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL_ROWS = slice(None)
 
@@ -125,6 +129,10 @@ class Regression(ModelWithLaw):
             start[0] = self.level
         return start
 
+    @classmethod
+    def refuse_responses(cls, y: FloatArray, labels: pd.Index | None = None) -> None:
+        """Refuse responses (n,) that the model cannot have, by the labels of their rows; a subclass says which."""
+
     def _set_response(self, y: FloatArray) -> None:
         """Take responses (n,) that have been checked; a subclass adds what it computes from them once."""
         self.y = read_only(np.array(y))
@@ -196,10 +204,10 @@ def joined(blocks: list[FloatArray]) -> FloatArray:
 
 def _checked_weights(row_weights: ArrayInput, length: int) -> FloatArray:
     weights = as_vector(row_weights, "row_weights", length)
-    wrong = np.flatnonzero(weights < 0)
-    if len(wrong) or not weights.any():
-        what = f"row_weights[{wrong[0]}]={weights[wrong[0]]:g}" if len(wrong) else "only zeros"
-        raise InputError(f"row_weights has {what}; a row counts 0 times or more, and some row must count.")
+    if not weights.any():
+        raise InputError("row_weights has only zeros; some row must count.")
+    advice = "a row counts 0 times or more."
+    refuse_values(weights, weights < 0, "row_weights", what="below 0", advice=advice, labels=row_labels(row_weights))
     return weights
 
 
@@ -208,12 +216,14 @@ def _total_offset(offset: ArrayInput, exposure: ArrayInput, length: int) -> Floa
     if exposure is None:
         return total
     exposed = as_vector(exposure, "exposure", length)
-    wrong = np.flatnonzero(~(exposed > 0))
-    if len(wrong):
-        raise InputError(
-            f"exposure has {len(wrong)} value(s) of 0 or less, first exposure[{wrong[0]}]={exposed[wrong[0]]:g}; it is "
-            "the time, area or number at risk that a count was made in. Drop rows that were not exposed."
-        )
+    refuse_values(
+        exposed,
+        ~(exposed > 0),
+        "exposure",
+        what="of 0 or less",
+        advice="it is the time, area or number at risk that a count was made in. Drop rows that were not exposed.",
+        labels=row_labels(exposure),
+    )
     summed: FloatArray = total + np.log(exposed)
     return summed
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robula._files import write_text
+from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import show
@@ -81,7 +82,7 @@ def report(
         Columns contamination, parameter, mean, low, high: the answer for other assumed shares of bad rows.
     title : str, optional
     command : str, optional
-        What to type to repeat the run.
+        What to type to repeat the run; advice is then about the options of ``robula fit``.
     notes : sequence of str, optional
         Sentences about how the data were prepared.
 
@@ -115,6 +116,9 @@ def report(
     hinges = _hinges(found, model, ordered)
     judged = findings(posterior, shown, odd)
     fit = law_fit(model, posterior, found) if isinstance(model, ModelWithLaw) and found is not None else None
+    if command is not None:  # who repeats the run by a command knows its options
+        judged = [finding._replace(text=as_options(finding.text)) for finding in judged]
+        fit = fit and fit._replace(words=tuple(as_options(words) for words in fit.words))
     parts = [
         ("answer", "The answer", sections.comparison(ordered, plain is not None)),
         (

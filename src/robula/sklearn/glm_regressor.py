@@ -17,7 +17,7 @@ from robula.models.priors import NormalPrior
 from robula.models.regression import Regression
 from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
-from robula.tables.arrays import as_vector
+from robula.tables.arrays import as_vector, row_labels
 from robula.tables.row_source import source_of
 
 
@@ -51,6 +51,8 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
         Draws in the units of X, intercept first.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
+    distrusted_ : Series
+        Weights of these rows, the least first, by their labels in X (or y): ``table.loc[fit.distrusted_.index]``.
     model_ : Regression
         The model in the units of X: ``posterior_`` is its posterior.
     n_features_in_, feature_names_in_
@@ -68,8 +70,9 @@ class RobustGLMRegressor(RegressorMixin, RobustBayesianGLM):
         if read_in_blocks(X):
             self._fit_by_passes(source_of(X, y), **of_rows)
             return self
+        labels = row_labels(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        self._fit(X, np.asarray(y, dtype=np.float64), **of_rows)
+        self._fit(X, np.asarray(y, dtype=np.float64), labels=labels, **of_rows)
         return self
 
     def predict(self, X: ArrayInput, return_std: bool = False) -> Any:

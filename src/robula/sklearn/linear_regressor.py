@@ -55,6 +55,8 @@ class RobustBayesianRegressor(RobustGLMRegressor):
         How much each training row counted, in [0, 1].
     outlier_mask_ : ndarray of bool, shape (n,)
         Rows with a weight below one half.
+    distrusted_ : Series
+        Weights of these rows, the least first, by their labels in X (or y): ``table.loc[fit.distrusted_.index]``.
     noise_scale_ : float
         As given, or the posterior mean.
     model_ : LinearModel
@@ -156,7 +158,7 @@ class RobustStudentTRegressor(RobustGLMRegressor):
     ----------
     scale_ : float
         Posterior mean of the noise's scale.
-    coef_, intercept_, posterior_, row_weights_, outlier_mask_, model_, n_features_in_, feature_names_in_
+    coef_, intercept_, posterior_, row_weights_, outlier_mask_, distrusted_, model_, n_features_in_, feature_names_in_
         As for :class:`RobustBayesianRegressor`; the last parameter is the log of the scale.
     """
 

@@ -23,6 +23,7 @@ from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.sklearn.coordinates import Coordinates
 from robula.sklearn.robust_glm import Predictive, RobustBayesianGLM
+from robula.tables.arrays import row_labels
 from robula.tables.row_source import source_of
 
 
@@ -59,6 +60,8 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         :class:`robula.models.MultinomialModel`.
     row_weights_, outlier_mask_ : ndarray, shape (n,)
         How much each training row counted; rows with a weight below one half.
+    distrusted_ : Series
+        Weights of these rows, the least first, by their labels in X (or y): ``table.loc[fit.distrusted_.index]``.
     model_ : LogisticModel or MultinomialModel
         The model in the units of X: ``posterior_`` is its posterior.
     n_features_in_, feature_names_in_
@@ -80,13 +83,14 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
             self.classes_ = np.array(source.labels)
             self._fit_by_passes(source.shaped(partial(with_coded_labels, source.labels)), sample_weight=sample_weight)
             return self
+        labels = row_labels(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
-        self._fit(X, encoded.astype(np.float64), sample_weight=sample_weight)
+        self._fit(X, encoded.astype(np.float64), labels=labels, sample_weight=sample_weight)
         return self
 
     @property

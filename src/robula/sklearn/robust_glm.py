@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -37,7 +38,6 @@ from robula.tables.row_source import RowSource
 _CHUNK = 2**22
 # Settings of a run that hang on the units of its model.
 _OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_convexity", "start")
-
 # What is known of each row beside X and y, and what a model calls it.
 _OF_ROWS = {"sample_weight": "row_weights", "exposure": "exposure"}
 
@@ -68,6 +68,8 @@ class RobustBayesianGLM(BaseEstimator):
     _checkpoint: Path | None = None
     #: What :attr:`Predictive.spread` is called in a table of predictions.
     spread_name: ClassVar[str] = "sd"
+    #: What the user calls the training rows; None where they came without an index.
+    _row_labels: pd.Index | None = None
 
     def __init__(
         self,
@@ -96,13 +98,15 @@ class RobustBayesianGLM(BaseEstimator):
         self.chains = chains
         self.random_state = random_state
 
-    def _fit(self, X: FloatArray, y: FloatArray, **of_rows: Any) -> None:
-        """Sample the posterior of checked X (n, p) and y (n,).
+    def _fit(self, X: FloatArray, y: FloatArray, *, labels: pd.Index | None = None, **of_rows: Any) -> None:
+        """Sample the posterior of checked X (n, p) and y (n,), whose rows the user calls by these labels.
 
-        ``of_rows`` are further arguments of the model with one entry per row: sample_weight, and exposure where the
-        model has it; None is left out.
+        ``of_rows`` are further arguments of the model with an entry a row, sample_weight and exposure, or None.
         """
+        self._row_labels = labels
         with threads_for(X.size):
+            model: Any = MODELS[self.model_name]
+            model.refuse_responses(y, labels)
             coordinates, sampled = self._to_sample(X, y, of_rows)
             options = _as_model_options(of_rows)
             self.model_ = self._model(
@@ -146,6 +150,7 @@ class RobustBayesianGLM(BaseEstimator):
         if any(values is not None for values in of_rows.values()):
             raise InputError(f"{' and '.join(of_rows)} cannot be given for rows that are read in blocks.")
         source.look()
+        self._row_labels = None
         self.n_features_in_ = source.columns
         if source.names is not None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
@@ -190,6 +195,12 @@ class RobustBayesianGLM(BaseEstimator):
         self.coef_ = mean[1:] if intercept else mean
         self.row_weights_ = posterior.row_weights
         self.outlier_mask_ = posterior.row_weights < DISTRUSTED
+
+    @property
+    def distrusted_(self) -> pd.Series:
+        """Weights of the training rows that count less than half, the least first, by their labels in X (or y)."""
+        weights = pd.Series(self.row_weights_, index=self._row_labels, name="weight")
+        return weights[self.outlier_mask_].sort_values(kind="stable")
 
     def facts(self) -> dict[str, Any]:
         """Return what a prediction needs beside the posterior, for JSON: two responses, to make a model with."""

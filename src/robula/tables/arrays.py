@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robula._types import ArrayInput, BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Gradients are products of entries over a variance, and their squares must stay finite; anything larger than this is a
 #: sentinel, not a measurement.
@@ -31,7 +34,7 @@ def as_matrix(value: ArrayInput, name: str, *, min_rows: int = 2) -> FloatArray:
         raise InputError(f"{name} has shape {array.shape}: there is no column. Pass at least one.")
     if rows < min_rows:
         raise InputError(f"{name} has shape {array.shape}: {min_rows} rows or more are needed, {rows} came.")
-    _refuse_non_finite(array, name, column_names(value))
+    _refuse_non_finite(array, name, column_names(value), labels=row_labels(value))
     return array
 
 
@@ -60,15 +63,15 @@ def as_vector(value: ArrayInput, name: str, length: int) -> FloatArray:
         raise InputError(
             f"{name} has shape {array.shape}, but there are {length} rows: pass one value per row, shape ({length},)."
         )
-    _refuse_non_finite(array, name, None)
+    _refuse_non_finite(array, name, None, labels=row_labels(value))
     return array
 
 
 def refuse_misaligned(X: ArrayInput, y: ArrayInput) -> None:
     """Refuse a DataFrame and a Series whose row labels differ: matching them by position would pair the wrong rows."""
-    labels: Any = getattr(X, "index", None)
-    other: Any = getattr(y, "index", None)
-    if hasattr(labels, "equals") and hasattr(other, "equals") and not labels.equals(other):
+    labels: Any = row_labels(X)
+    other: Any = row_labels(y)
+    if labels is not None and other is not None and not labels.equals(other):
         raise InputError(
             "X and y have different row labels (index). Align them first, y.loc[X.index], or pass y.to_numpy() if "
             "their order is right as it is."
@@ -87,6 +90,12 @@ def column_names(value: ArrayInput) -> tuple[str, ...] | None:
     if columns is None or callable(columns):
         return None
     return tuple(str(column) for column in columns)
+
+
+def row_labels(*values: ArrayInput) -> pd.Index | None:
+    """Return what the first DataFrame or Series calls its rows, or None if none of the values has an index."""
+    indices: list[Any] = [getattr(value, "index", None) for value in values]
+    return next((labels for labels in indices if hasattr(labels, "equals")), None)
 
 
 def as_numbers(value: ArrayInput, name: str) -> FloatArray:
@@ -133,7 +142,13 @@ def _numbers_in_objects(array: np.ndarray, name: str) -> np.ndarray:
         ) from error
 
 
-def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | None, first_row: int = 0) -> None:
+def _refuse_non_finite(
+    array: FloatArray,
+    name: str,
+    names: tuple[str, ...] | None,
+    first_row: int = 0,
+    labels: pd.Index | None = None,
+) -> None:
     with np.errstate(invalid="ignore"):
         # NaN fails both comparisons: two cheap passes in the usual case, no temporary.
         if array.max() <= LARGEST and array.min() >= -LARGEST:
@@ -141,11 +156,12 @@ def _refuse_non_finite(array: FloatArray, name: str, names: tuple[str, ...] | No
         bad = np.argwhere(~(np.abs(array) <= LARGEST))
     places = []
     for place in bad[:5]:
+        row = f"row {place[0] + first_row if labels is None else labels[place[0]]}"
         if array.ndim == 2:
             column = names[place[1]] if names is not None else str(place[1])
-            places.append(f"row {place[0] + first_row}, column {column}")
+            places.append(f"{row}, column {column}")
         else:
-            places.append(f"row {place[0] + first_row}")
+            places.append(row)
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
     raise InputError(
         f"{name} has {len(bad)} value(s) missing, infinite or beyond {LARGEST:g}, at {'; '.join(places)}{more}. "

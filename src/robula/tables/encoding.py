@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,13 @@ class Encoding:
         Columns that are taken as they are.
     categories : dict of list
         For each other column its levels, the commonest first; that one is the baseline, the others get a column each.
+    missing : list of str
+        Codes that stand for "missing" in any column.
     """
 
     numbers: list[str]
     categories: dict[str, list[str]]
+    missing: list[str] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:
@@ -80,6 +83,7 @@ class Encoding:
         return cls(
             [str(name) for name in stored["numbers"]],
             {str(name): [str(level) for level in levels] for name, levels in stored["categories"].items()},
+            [str(code) for code in stored.get("missing", ())],
         )
 
 
@@ -141,9 +145,20 @@ def _refuse_number_formats(column: pd.Series) -> None:
         )
 
 
-def with_numbers(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Return the columns with those that are numbers as floats."""
-    read = {column: read_numbers(table[column]) for column in columns}
+def with_numbers(table: pd.DataFrame, columns: list[str], missing: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the columns with those that are numbers as floats, and cells with a code for "missing" empty."""
+    cells = table[columns]
+    if missing:
+        cells = cells.mask(cells.apply(coded_cells, codes=missing))
+    read = {column: read_numbers(cells[column]) for column in columns}
     return pd.DataFrame(
-        {column: table[column] if values is None else values for column, values in read.items()}, index=table.index
+        {column: cells[column] if values is None else values for column, values in read.items()}, index=table.index
     )
+
+
+def coded_cells(column: pd.Series, codes: Sequence[str]) -> pd.Series:
+    """Return which cells hold one of the codes: as a number ("-999" is -999.0 too), or as a text."""
+    numbers = pd.to_numeric(pd.Series(codes, dtype=object), errors="coerce").dropna().astype(np.float64)
+    if column.dtype.kind in "iuf":
+        return column.isin(numbers)
+    return column.astype(str).str.strip().isin(codes) | pd.to_numeric(column, errors="coerce").isin(numbers)

@@ -14,7 +14,7 @@ _CODE_GAPS = (0.25, 1.0, 2.0)
 # Of a column of few values, where a step is a large part of the range.
 _GAP_OF_FEW_VALUES = 3.0
 _FEWEST_CODES, _CODES_A_COLUMN, _TIMES_AS_OFTEN = 3, 4, 5.0
-_LOOKS_LIKE_A_CODE = (-77.0, -88.0, -100.0, -200.0, -500.0, -777.0, -888.0)
+_KNOWN_CODES = (-77.0, -88.0, -100.0, -200.0, -500.0, -777.0, -888.0)
 
 
 def missing_codes(different: FloatArray, counts: IntArray, *, sure: bool = False) -> tuple[float, ...]:
@@ -42,7 +42,7 @@ def missing_codes(different: FloatArray, counts: IntArray, *, sure: bool = False
             cumulative = np.cumsum(counts[rest]) / counts[rest].sum()
             inside = different[rest]
             middle = inside[np.searchsorted(cumulative, 0.95)] - inside[np.searchsorted(cumulative, 0.05)]
-            looks = _looks_like_a_code(value)
+            looks = looks_like_a_code(value)
             needed = gaps[0] if looks else gaps[1] if value < 0 <= inside[0] else gaps[2]
             if (
                 value != 0.0
@@ -61,13 +61,13 @@ def missing_codes(different: FloatArray, counts: IntArray, *, sure: bool = False
         often = max(_FEWEST_CODES, _TIMES_AS_OFTEN * float(np.quantile(counts, 0.9)))
         inside = different[first:last]
         far = inside <= -99 if sure else np.abs(inside) >= 99
-        found += filter(_looks_like_a_code, inside[far & (counts[first:last] >= often)].tolist())
+        found += filter(looks_like_a_code, inside[far & (counts[first:last] >= often)].tolist())
     return tuple(found)
 
 
-def _looks_like_a_code(value: float) -> bool:
+def looks_like_a_code(value: float) -> bool:
     """-200, nines, and the like."""
-    if value in _LOOKS_LIKE_A_CODE:
+    if value in _KNOWN_CODES:
         return True
     digits = f"{abs(value):.10g}"
     return set(digits) == {"9"} and (value < 0 or len(digits) > 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import pandas as pd
 from robula._types import BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.tables.encoding import Encoding, learn_encoding, row_list, with_numbers
+from robula.tables.encoding import Encoding, coded_cells, learn_encoding, row_list, with_numbers
+from robula.tables.row_numbers import named_rows
 
 #: More columns than this are hardly meant.
 MOST_COLUMNS = 500
@@ -20,6 +22,8 @@ MOST_COLUMNS = 500
 MOST_CLASSES = 50
 # Columns with missing values that are named, those with most first.
 _MOST_NAMED = 3
+# With fewer rows left than this share, a column that is nearly empty is the reason, as a rule.
+_LEAST_LEFT = 0.5
 
 
 class PreparedTable(NamedTuple):
@@ -49,34 +53,46 @@ def prepare_table(
     features: list[str] | None = None,
     exclude: Sequence[str] = (),
     beside: Sequence[str] = (),
+    missing: Sequence[str] = (),
     drop_missing: bool = False,
+    drop_rows: str | None = None,
 ) -> PreparedTable:
     """Pick columns, read numbers, find complete rows and learn the encoding of the features.
 
-    Columns ``beside`` the features, such as an exposure, are read and must be complete, but are no features.
+    Columns ``beside`` the features, such as an exposure, are read and must be complete, but are no features. Cells with
+    one of the codes ``missing`` are empty. ``drop_rows`` is as for :func:`robula.tables.row_numbers.named_rows`.
     """
     if len({*beside, target}) <= len(beside) or (set(beside) & set(features or ())):
         raise InputError("the target, the exposure, the row weights and the features must be different columns.")
     columns = pick_columns(table, target, features, [*exclude, *beside])
-    read = [*columns, *beside]
-    numbers = with_numbers(table, read if target is None else [*read, target])
-    used = complete_rows(numbers, table, drop=drop_missing, remedy=", or columns with --exclude")
-    if used.sum() < 2:
-        raise InputError(f"{int(used.sum())} row(s) without missing values are left; 2 or more are needed.")
-    rows = numbers[used]
-    encoding = learn_encoding(rows, columns)
+    read = [*columns, *beside, *([] if target is None else [target])]
+    left = table if drop_rows is None else table[~named_rows(drop_rows, table)]
+    numbers = with_numbers(left, read, missing)
+    rows = numbers[complete_rows(numbers, left, drop=drop_missing, remedy=", or columns with --exclude")]
+    if len(rows) < 2:
+        raise InputError(
+            f"{len(rows)} row(s) without missing values are left, and 2 or more are needed. {_lacking(numbers)} "
+            "Leave out such columns with --exclude."
+        )
+    encoding = replace(learn_encoding(rows, columns), missing=list(missing))
     if target is not None and rows[target].nunique() < 2:
         raise InputError(
             f"the target {target!r} is {rows[target].iloc[0]} in every row: there is nothing to explain. Name "
             "another column with --target."
         )
-    notes = [] if used.all() else [f"{int((~used).sum())} row(s) with missing values were left out."]
+    notes = [f"{len(table) - len(left)} row(s) of --drop-rows were left out."] if len(left) < len(table) else []
+    if len(rows) < len(left):
+        notes.append(f"{len(left) - len(rows)} row(s) with missing values were left out. {_lacking(numbers)}")
+    if len(rows) < _LEAST_LEFT * len(left):
+        notes.append(f"only {len(rows)} of {len(table)} rows are left: leave out such columns with --exclude instead.")
+    unseen = [code for code in missing if not any(coded_cells(table[name], [code]).any() for name in read)]
+    notes += [f"no cell of the columns that are used has the code {code!r} of --missing." for code in unseen]
     notes += [
         f"{column!r} is compared with {levels[0]!r}, its commonest value."
         for column, levels in encoding.categories.items()
     ]
     notes += doubtful_columns(rows, encoding, regression=target is not None)
-    return PreparedTable(rows, encoding, used, notes)
+    return PreparedTable(rows, encoding, np.asarray(table.index.isin(rows.index)), notes)
 
 
 def doubtful_columns(rows: pd.DataFrame, encoding: Encoding, *, regression: bool) -> list[str]:
@@ -143,13 +159,18 @@ def complete_rows(table: pd.DataFrame, original: pd.DataFrame, *, drop: bool, re
     first = missing.index[missing[column]][0]
     cell = original[column][first]
     what = "nothing" if pd.isna(cell) else show(str(cell))
-    counts = missing.sum().sort_values(ascending=False, kind="stable")
-    worst = "; ".join(f"{name!r} lacks {count}" for name, count in counts[counts > 0].head(_MOST_NAMED).items())
     raise InputError(
         f"{len(rows)} row(s) have missing, unreadable or infinite values: {row_list(rows)} (such as {what} in column "
-        f"{column!r} of row {first}). By column: {worst}. Fill them in, or leave these rows out with "
+        f"{column!r} of row {first}). {_lacking(table)} Fill them in, or leave these rows out with "
         f"--drop-missing{remedy}."
     )
+
+
+def _lacking(table: pd.DataFrame) -> str:
+    """Say which columns lack most values."""
+    counts = table.isna().sum().sort_values(ascending=False, kind="stable")
+    worst = "; ".join(f"{name!r} lacks {count}" for name, count in counts[counts > 0].head(_MOST_NAMED).items())
+    return f"By column: {worst}."
 
 
 def response_of(prepared: PreparedTable, target: str, model: str, *, classes: bool) -> pd.Series:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from robula._files import matching_files
 from robula._imports import import_extra
+from robula._option_words import as_options
 from robula.exceptions import InputError, RobulaWarning
 from robula.tables.encoding import Encoding
 from robula.tables.row_source import DaskSource, ParquetSource, RowSource
@@ -64,10 +65,18 @@ def fit_files(rows: RowSource, *, model: str, target: str, options: Options, sta
     table : DataFrame
         These rows, under their numbers.
     """
-    if options.drop_missing or options.checkpoint is not None or options.sampler.get("kernel") is not None:
-        raise InputError("--drop-missing, --checkpoint and --kernel are for a single file.")
-    if options.exposure is not None or options.row_weights is not None:
-        raise InputError("--exposure and --row-weights are for a single file, not for rows in passes.")
+    single = {
+        "--missing": options.missing,
+        "--drop-missing": options.drop_missing,
+        "--drop-rows": options.drop_rows,
+        "--checkpoint": options.checkpoint,
+        "--kernel": options.sampler.get("kernel"),
+        "--exposure": options.exposure,
+        "--row-weights": options.row_weights,
+    }
+    given = [name for name, value in single.items() if value]
+    if given:
+        raise InputError(f"{' and '.join(given)} can be used with a single file, not with rows in passes.")
     estimator = make_estimator(model, options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
@@ -83,7 +92,8 @@ def fit_files(rows: RowSource, *, model: str, target: str, options: Options, sta
         f"{len(posterior.row_weights)} rows were read in {posterior.settings['passes']} passes. Tables and pictures "
         f"show a random {len(table)} of them; the weights of all are in {WEIGHTS}."
     ]
-    notes += dict.fromkeys(str(item.message) for item in caught if issubclass(item.category, RobulaWarning))
+    told = [as_options(str(item.message)) for item in caught if issubclass(item.category, RobulaWarning)]
+    notes += dict.fromkeys(told)
     shown = replace(posterior, row_weights=posterior.row_weights[estimator.places_])
     fit = TableFit(
         model=model,

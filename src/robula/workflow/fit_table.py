@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from robula._intervals import TAILS
+from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray
 from robula._validation import check_count, check_name
@@ -54,7 +55,9 @@ class Options:
     noise_scale: float | None = None
     exposure: str | None = None
     row_weights: str | None = None
+    missing: tuple[str, ...] = ()
     drop_missing: bool = False
+    drop_rows: str | None = None
     draws: int = 1000
     burn_in: int = 300
     chains: int = 4
@@ -99,7 +102,7 @@ class TableFit:
     Attributes
     ----------
     used : ndarray of bool
-        Which rows of the table had no missing value.
+        Which rows of the table were not left out.
     plain : GaussianPosterior or None
         The answer that trusts every row.
     residuals : dict of ndarray
@@ -151,12 +154,14 @@ def fit_table(
         features=features,
         exclude=exclude or (),
         beside=list(of_rows.values()),
+        missing=options.missing,
         drop_missing=options.drop_missing,
+        drop_rows=options.drop_rows,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
         result = _fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
-    told = [str(item.message) for item in caught if issubclass(item.category, RobulaWarning)]
+    told = [as_options(str(item.message)) for item in caught if issubclass(item.category, RobulaWarning)]
     return replace(result, notes=[*prepared.notes, *result.notes, *dict.fromkeys(told)])
 
 
@@ -165,8 +170,8 @@ def _columns_of_rows(options: Options) -> dict[str, str | None]:
     return {"exposure": options.exposure, "sample_weight": options.row_weights}
 
 
-def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: str) -> dict[str, FloatArray]:
-    """Return those columns, for the estimator's ``fit``."""
+def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: str) -> dict[str, pd.Series]:
+    """Return those columns, under the rows' numbers in the file, for the estimator's ``fit``."""
     found = {}
     for name, column in _columns_of_rows(options).items():
         if column is None:
@@ -176,7 +181,7 @@ def _of_rows(prepared: PreparedTable, estimator: Any, options: Options, model: s
         values = prepared.rows[column]
         if values.dtype.kind not in "iuf":
             raise InputError(f"column {column!r} is one of texts; --exposure and --row-weights need numbers.")
-        found[name] = values.to_numpy(dtype=np.float64)
+        found[name] = values.astype(np.float64)
     return found
 
 

@@ -33,7 +33,7 @@ def predict_file(folder: Path, path: Path, *, drop_missing: bool = False) -> pd.
     lost = [column for column in needed if column not in table.columns]
     if lost:
         raise InputError(f"{path.name} has no column {lost[0]!r}; the fit used {show(needed, 200)}.")
-    numbers = with_numbers(table, needed)
+    numbers = with_numbers(table, needed, run.encoding.missing)
     for column in [*run.encoding.numbers, *needed[len(run.encoding.columns) :]]:
         if numbers[column].dtype.kind != "f":
             raise InputError(

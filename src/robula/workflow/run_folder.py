@@ -13,14 +13,16 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from robula._files import digest, sealed, unsealed, write_text
+from robula._option_words import as_options
 from robula._version import __version__
 from robula.diagnosis.row_influence import influence
-from robula.diagnosis.rows_to_check import OddRows, odd_rows
+from robula.diagnosis.rows_to_check import OddRows, code_words, odd_rows
 from robula.diagnosis.verdict import diagnose
 from robula.exceptions import InputError
 from robula.models import MODELS
 from robula.models.law import ModelWithLaw
 from robula.models.model import unique_names
+from robula.models.regression import Regression
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_page import report
 from robula.result.arviz_conversion import has_netcdf, write_netcdf
@@ -114,14 +116,27 @@ def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str,
         },
     }
     write_text(folder / _MANIFEST, json.dumps(sealed(manifest), indent=1) + "\n")
-    return WrittenRun(_verdict(posterior, listed), notes)
+    return WrittenRun(_verdict(posterior, listed), [*notes, *_codes(fit, listed)])
+
+
+def _codes(fit: TableFit, listed: OddRows) -> list[str]:
+    """Say which codes were taken for numbers, and how to have them taken for what they are."""
+    model, words = fit.fitted, code_words(listed.cells)
+    codes = {code for found in listed.cells.codes.values() for code in found}
+    if fit.target is not None and isinstance(model, Regression):
+        for code in model.response_codes:
+            rows = int((model.y == code).sum())
+            words.append(f"{code:g} is a code for missing in {fit.target}, the target, of {rows:,} rows.")
+            codes.add(code)
+    written = ",".join([*fit.encoding.missing, *(f"{code:g}" for code in sorted(codes))])
+    return [" ".join([*words, f"To leave these rows out: --missing {written} --drop-missing."])] if codes else []
 
 
 def _verdict(posterior: Posterior, listed: OddRows) -> str | None:
     if posterior.draws.shape[1] < FEWEST_DRAWS:
         return None
     found = diagnose(posterior, odd=listed)
-    return " ".join([f"Verdict: {found.verdict}.", *found.findings])
+    return as_options(" ".join([f"Verdict: {found.verdict}.", *found.findings]))
 
 
 def _write_netcdf(posterior: Posterior, folder: Path) -> list[str]:
@@ -172,10 +187,10 @@ def rows_to_check(fit: TableFit, table: pd.DataFrame) -> OddRows:
 def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFrame:
     """Every row of the file, blank where it was left out.
 
-    Its weight w and its rank, 1 for the row that counts least; its doubt w (1 - w), the variance of being clean;
-    its influence, by how many standard deviations it moves the parameter that it moves most, and which; the column of
-    its oddest cell with its score and, where it is odd, why; 1 in ``contested`` for the rows of a group that was kept
-    though it may be bad, where there is one.
+    Its weight w and its rank, 1 for the row that counts least; its doubt w (1 - w), the variance of being clean; 1 in
+    ``contested`` for the rows of a group that was kept though it may be bad, where there is one; its influence, by how
+    many standard deviations it moves the parameter that it moves most, and which; the error of its prediction over the
+    size that is expected; the column of its oddest cell with its score and, where it is odd, why.
     """
     weights = fit.posterior.row_weights
     columns: dict[str, Any] = {
@@ -189,6 +204,8 @@ def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFr
     if listed.influence is not None:
         names = np.array(listed.influence.names, dtype=object)
         columns |= {"influence": listed.influence.strength, "moves": names[listed.influence.moved_most]}
+    if fit.residuals:
+        columns["prediction_error"] = next(iter(fit.residuals.values()))
     if listed.cells.names:
         columns |= {
             "oddest_column": np.array(listed.cells.names, dtype=object)[listed.cells.oddest],

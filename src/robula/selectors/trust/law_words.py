@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.trust_search import Contested, Verdict
@@ -105,3 +108,20 @@ def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
             "little off (look at these rows, and compare with contamination=0)"
         )
     return tuple(words)
+
+
+def trust_words(weights: FloatArray, share: float, error: float, record: Mapping[str, Any]) -> str:
+    """Say in a few sentences how far rows are trusted, why, and what is off; the weights are (n,)."""
+    low = int((weights < 0.5).sum())
+    name, chance = max(record["explanations"].items(), key=lambda item: item[1], default=("nothing is wrong", 1.0))
+    words = [
+        f"{low:,} of {len(weights):,} rows count less than half; an estimated {share:.1%} are bad (standard error "
+        f"{error:.1%}). Likeliest: {name} (probability {chance:.2f})."
+    ]
+    if record["misfit"]:
+        words.append(f"{record['misfit'][0].upper()}{record['misfit'][1:]}")
+    elif record["law"]:
+        words.append(f"What is off: {'; '.join(record['law'])}.")
+    if record["copied"]:
+        words.append(f"{len(record['copied']):,} rows are copies of others; each group of them counts once.")
+    return " ".join(words)

@@ -18,7 +18,7 @@ from robula.models.posterior_mode import weighted_mode, weighted_precision, widt
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words
+from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
 from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
 from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET, MOST_BAD
@@ -117,6 +117,9 @@ class Trust:
     misfit: str | None
     beyond_budget: int
     widening: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"Trust: {trust_words(self.weights, self.share, self.standard_error, self.record())}"
 
     def record(self) -> dict[str, Any]:
         """Explanations with their probabilities, what is off in the law, and why the model does not fit, as JSON."""
