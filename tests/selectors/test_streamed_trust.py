@@ -35,13 +35,18 @@ def test_coordinates_of_a_block_are_those_of_the_map():
     rng = np.random.default_rng(0)
     columns = [np.ones(300), *rng.standard_normal((2, 300)), rng.integers(0, 2, 300), 1e6 + rng.gamma(2.0, size=300)]
     own = np.column_stack(columns)
-    other = own[:50].copy()
-    other[:3, 1] = [1e6, -1e4, 300.0]
-    found, known = BlockMap(own, ())(other), FeatureMap(own)(other)
+    block_map = BlockMap(own, ())
+    found, known = block_map(own[:50]), FeatureMap(own).space.take(np.arange(50))
     for name in ("whitened", "inner", "distance"):
         np.testing.assert_allclose(getattr(found, name), getattr(known, name), atol=1e-7, err_msg=name)
-    assert found.apart[:3].min() > 3.0
-    assert not found.apart[3:].any()
+    other = own[:50].copy()
+    other[:3, 1] = [1e6, -1e4, 300.0]
+    moved = block_map(other)
+    assert moved.distance[:3].min() > known.distance.max()
+    assert np.abs(moved.inner).max() <= 4.0
+    np.testing.assert_allclose(moved.inner[3:], known.inner[3:], atol=1e-7)
+    assert moved.apart[:3].min() > 3.0
+    assert not moved.apart[3:].any()
     nothing = BlockMap(np.ones((10, 1)), ())(np.ones((4, 1)))
     assert nothing.inner.shape == (4, 0)
 
