@@ -152,9 +152,10 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
         of_kinds = odds * (likelihoods @ each)
         shares = (of_kinds + before) / (total + before * len(evidence))
         shares *= min(1.0, _MOST / shares.sum())
-        wrong, both = float(of_kinds.sum()), float(odds @ (likelihoods @ (each * looks)))
-        among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
-        among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
+        if all_different:
+            wrong, both = float(of_kinds.sum()), float(odds @ (likelihoods @ (each * looks)))
+            among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
+            among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
     found: FloatArray = np.log(odds)[:, None] + evidence + np.log(look)
     return found
 

@@ -12,6 +12,8 @@ from robula.selectors.trust import trust_constants as constants
 
 # Directions with less than this share of the largest spread are rounding.
 _RANK = 1e-8
+# Squares of spreads lose half of their digits: with less than this share of the largest none is squared.
+_TOLD_BY_SQUARES = 1e-6
 _PURSUIT_STEPS = 20
 _CONCENTRATIONS = 3
 _INNER = 0.75
@@ -99,9 +101,12 @@ class FeatureMap:
         if not self._kept.any():
             return
         scaled = centred[:, self._kept] / self._spread
-        _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=False)
-        self._whitening = right[singular > _RANK * singular[0]].T / singular[singular > _RANK * singular[0]]
-        self._whitening = self._whitening * math.sqrt(n)
+        squares, axes = np.linalg.eigh(scaled.T @ scaled)
+        singular, right = np.sqrt(np.maximum(squares, 0.0)), axes.T
+        if squares[0] < _TOLD_BY_SQUARES * squares[-1]:
+            _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=False)
+        spread_out = singular > _RANK * singular.max()
+        self._whitening = right[spread_out].T / singular[spread_out] * math.sqrt(n)
         whitened = scaled @ self._whitening
         self.rank = whitened.shape[1]
         far_out = whitened * np.linalg.norm(whitened, axis=1)[:, None]

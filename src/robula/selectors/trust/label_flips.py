@@ -24,8 +24,8 @@ from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 _STEPS, _SETTLED = 60, 0.01
 # Squared length of a step, in posterior widths, at which theta at a rate has arrived; growing so many times it is lost.
 _ARRIVED, _ASTRAY = 1e-6, 100.0
-# Which labels fit worst is settled long before the parameters without them are.
-_TRIMMING_STEPS, _TRIMMED_STEPS = 10, 2
+# Rounds, and steps of each: few where a precision is held, because which labels fit worst is settled before theta is.
+_TRIMMING_STEPS, _TRIMMED_STEPS, _TRIMMED_HELD = 10, 25, 4
 # Nats behind another explanation that no step makes up for.
 _OUT_OF_REACH = 30.0
 # Products that a precision is a sum of, n d^2, from which on it is held: below, exact steps take no time and end at the
@@ -47,7 +47,7 @@ class FlipExplanation:
     held : HeldPrecision, optional
         Of a mode near that of these labels.
     reach : float, optional
-        It is given up where its evidence would stay below this if every step that is left rose by as much as the last.
+        It is given up where its evidence would stay below this if each step that is left rose as far as the last went.
 
     Attributes
     ----------
@@ -80,9 +80,8 @@ class FlipExplanation:
         self._columns = np.ones((model.n_rows, 1))
         self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner) if self._gated else np.zeros(0)
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
-        self.theta, self._flipped = theta, flipped
+        self.theta, self._flipped, self.wanted = theta, flipped, 0.0
         self.weights: FloatArray = 1.0 - flipped
-        self.wanted = 0.0
         if self._gated:
             self._alternate(reach)
         else:
@@ -111,10 +110,11 @@ class FlipExplanation:
             if step > 3 and abs(rise) < _SETTLED:
                 break
             # What the evidence has beside the likelihood costs a precision and changes slowly.
-            if step > 3 and value + beside + (_STEPS - step) * rise < reach:
+            at_most = value + (_STEPS - step) * abs(rise)
+            if step > 3 and at_most + beside < reach:
                 self.evidence = self._log_evidence()
                 beside = self.evidence - value
-                if self.evidence + (_STEPS - step) * rise < reach:
+                if at_most + beside < reach:
                     return
             self._improve_gate(expit(log_odds))
             self.theta = weighted_mode(self._model, self.weights, self.theta, 2, held=held, at_start=right)
@@ -129,7 +129,7 @@ class FlipExplanation:
         """
         model, scale, nearest, step, before = self._model, 1.0, np.inf, None, self.theta
         for _ in range(_STEPS):
-            right, _ = self._expect()
+            right = self._expect()[0]
             if held.factor is None:
                 held.hold(self._precision())
             slope = model.weighted_gradient(self.theta, self.weights) + model.prior.gradient(self.theta)
@@ -346,5 +346,5 @@ def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[Flo
         if (fresh == dropped).all():
             break
         dropped = fresh
-        theta = weighted_mode(model, 1.0 - dropped, theta, _TRIMMED_STEPS, held=held)
+        theta = weighted_mode(model, 1.0 - dropped, theta, _TRIMMED_HELD if held else _TRIMMED_STEPS, held=held)
     return theta, dropped
