@@ -81,7 +81,7 @@ def log_odds_of_mistakes(
     singly = log_odds.copy()
     for first, second, rows, odds in _exchanged(values, columns):
         # Where one of the two cells alone explains more, the other is right.
-        better = odds > singly[rows][:, [first, second]].max(axis=1)
+        better = odds > np.maximum(singly[rows, first], singly[rows, second])
         for place, partner in ((first, second), (second, first)):
             larger = better & (odds > log_odds[rows, place])
             log_odds[rows[larger], place] = odds[larger]
