@@ -9,6 +9,7 @@ from scipy import stats
 import robula
 from robula.exceptions import InputError
 from robula.models import MODELS, GammaModel, MultinomialModel, NegativeBinomialModel, StudentTModel
+from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import laplace, weighted_mode
 from robula.models.regression import Regression
 from robula.target.frozen_gradient import FrozenGradient
@@ -225,3 +226,16 @@ def test_few_rows_have_the_likelihood_of_all(noise, counts):
     )
     # A negative control: other weights have another likelihood.
     assert abs(ours[0][0] - model.weighted_log_likelihood_and_gradient(theta, weights**2)[0][0]) > 1e-3
+
+
+@pytest.mark.parametrize(("columns", "least"), [(3, 0.0), (60, 0.0), (60, -1.0)])
+def test_gram_matrices_and_products_of_gradients_are_sums_over_rows(columns, least):
+    rng = np.random.default_rng(2)
+    X, y, counts = rng.standard_normal((80, columns)), rng.integers(0, 2, 80), rng.integers(0, 3, 80).astype(float)
+    model = robula.LogisticModel(X, y, prior=PRIOR, row_weights=counts)
+    weights, theta = rng.uniform(least, 1.0, 80), rng.standard_normal(columns)
+    np.testing.assert_allclose(model._weighted_gram(weights), (X.T * weights) @ X, atol=1e-12)
+    gradients, known = model.gradients(theta), weights**2
+    expected = (gradients.T * (counts * known)) @ gradients
+    np.testing.assert_allclose(model.gradient_products(theta, known), expected, atol=1e-12)
+    np.testing.assert_allclose(ModelWithLaw.gradient_products(model, theta, known), expected, atol=1e-12)

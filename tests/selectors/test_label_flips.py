@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import robula
+from robula.models.posterior_mode import HeldPrecision, weighted_precision
 from robula.selectors.trust import label_flips
 
 
@@ -46,7 +47,7 @@ def test_what_is_out_of_reach_is_given_up(monkeypatch):
     y = rng.uniform(size=1500) < 1.0 / (1.0 + np.exp(-3.0 * X @ np.ones(4)))
     y ^= rng.uniform(size=1500) < 0.15
     model = robula.LogisticModel(X, y.astype(float), prior=robula.NormalPrior(0.0, 2.0))
-    space = label_flips.FeatureMap(X)(X)
+    space = label_flips.FeatureMap(X).space
     start = np.zeros(4), np.full(1500, 0.01)
     steps = []
     within = label_flips.within_budget
@@ -54,5 +55,23 @@ def test_what_is_out_of_reach_is_given_up(monkeypatch):
     settled = label_flips.FlipExplanation(model, space, 0.2, *start, None)
     whole = len(steps)
     given_up = label_flips.FlipExplanation(model, space, 0.2, *start, None, reach=settled.evidence + 500.0)
-    assert len(steps) - whole == 10 < whole
+    assert 4 < len(steps) - whole < 10 < whole
     assert given_up.evidence < settled.evidence + 500.0
+
+
+@pytest.mark.parametrize("size", [None, 0.05, 0.3, 1.0, 10.0])
+def test_labels_at_a_rate_solve_their_equations_whatever_precision_is_held(group, size):
+    X, y = group
+    model = robula.LogisticModel(X, y, prior=robula.NormalPrior(0.0, 2.0), intercept=True)
+    held = HeldPrecision()
+    if size is not None:
+        held.hold(size * weighted_precision(model, np.ones(900), np.zeros(4)))
+    space = label_flips.FeatureMap(X).space
+    fit = label_flips.FlipExplanation(model, space, 0.2, np.zeros(4), np.full(900, 0.1), 0.1, held)
+    slope = model.weighted_gradient(fit.theta, fit.weights) + model.prior.gradient(fit.theta)
+    precision = weighted_precision(model, fit.weights, fit.theta)
+    assert slope @ np.linalg.solve(precision, slope) < 1e-4
+    likely = np.exp(model.log_likelihood(fit.theta))
+    np.testing.assert_allclose(fit.weights, 0.9 * likely / (0.9 * likely + 0.1 * (1.0 - likely)), atol=1e-12)
+    # What is left behind is the precision of the evidence, for the next rate.
+    np.testing.assert_allclose(held.factor @ held.factor.T, fit._precision(), rtol=1e-9)

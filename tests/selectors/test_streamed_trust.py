@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models import large_model
+from robula.models import large_model, law
 from robula.models.large_model import LargeModel
 from robula.selectors.trust.feature_space import FeatureMap
 from robula.selectors.trust.streamed_population import PopulationRule
 from robula.selectors.trust.streamed_space import BlockMap
-from robula.selectors.trust.trust_selector import judge, weigh
+from robula.selectors.trust.streamed_trust import prepared_for
+from robula.selectors.trust.trust_selector import TrustSelector, judge, weigh
 
 PRIOR = robula.NormalPrior(0.0, 1.0)
 
@@ -35,13 +36,18 @@ def test_coordinates_of_a_block_are_those_of_the_map():
     rng = np.random.default_rng(0)
     columns = [np.ones(300), *rng.standard_normal((2, 300)), rng.integers(0, 2, 300), 1e6 + rng.gamma(2.0, size=300)]
     own = np.column_stack(columns)
-    other = own[:50].copy()
-    other[:3, 1] = [1e6, -1e4, 300.0]
-    found, known = BlockMap(own, ())(other), FeatureMap(own)(other)
+    block_map = BlockMap(own, ())
+    found, known = block_map(own[:50]), FeatureMap(own).space.take(np.arange(50))
     for name in ("whitened", "inner", "distance"):
         np.testing.assert_allclose(getattr(found, name), getattr(known, name), atol=1e-7, err_msg=name)
-    assert found.apart[:3].min() > 3.0
-    assert not found.apart[3:].any()
+    other = own[:50].copy()
+    other[:3, 1] = [1e6, -1e4, 300.0]
+    moved = block_map(other)
+    assert moved.distance[:3].min() > known.distance.max()
+    assert np.abs(moved.inner).max() <= 4.0
+    np.testing.assert_allclose(moved.inner[3:], known.inner[3:], atol=1e-7)
+    assert moved.apart[:3].min() > 3.0
+    assert not moved.apart[3:].any()
     nothing = BlockMap(np.ones((10, 1)), ())(np.ones((4, 1)))
     assert nothing.inner.shape == (4, 0)
 
@@ -82,3 +88,17 @@ def test_many_rows_in_memory_are_judged_by_passes_and_give_the_same_answer(monke
     assert np.abs(found.row_weights - known.row_weights).mean() < 0.005
     for other in (two_groups(1500), robula.MeanModel(np.zeros((4000, 2)) + np.arange(2.0))):
         assert not LargeModel.is_judged_by_passes(other)
+
+
+@pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
+def test_cells_of_a_model_are_looked_at_once_for_all_contaminations(monkeypatch):
+    monkeypatch.setattr(large_model, "_JUDGED_AT_ONCE", 500)
+    looks, look = [], law.odd_cells
+    monkeypatch.setattr(law, "odd_cells", lambda *a, **k: looks.append(1) or look(*a, **k))
+    model = two_groups(1200)
+    first, again = (prepared_for(TrustSelector(), model, 0.11).found for _ in range(2))
+    np.testing.assert_array_equal(first.weights, again.weights)
+    prepared_for(TrustSelector(), model, 0.2)
+    assert len(looks) == 1
+    prepared_for(TrustSelector(), model.take(np.arange(1100)), 0.2)
+    assert len(looks) == 2

@@ -41,6 +41,24 @@ def test_a_memory_map_gives_the_numbers_of_an_array(tmp_path, monkeypatch, rng, 
         np.testing.assert_allclose(call(on_disk), call(in_memory), rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("offset", [None, np.linspace(-1.0, 1.0, 100)])
+def test_a_product_that_is_kept_is_of_these_rows_and_these_coefficients(monkeypatch, rng, offset):
+    monkeypatch.setattr(design, "BLOCK", 64)
+    X, y = rng.standard_normal((100, 3)), rng.poisson(1.0, 100)
+    model = robula.PoissonModel(X, y, prior=PRIOR, offset=offset)
+    moved = np.zeros(100) if offset is None else offset
+    theta, weights = rng.standard_normal((2, 3)), rng.uniform(size=100)
+    for one in (theta[0], theta[1], theta[1], theta[0]):
+        np.testing.assert_allclose(model.predictor(one), X @ one + moved, atol=1e-12)
+        np.testing.assert_allclose(
+            model.weighted_gradient(one, weights), model.weighted_gradient(one[None], weights)[0], atol=1e-12
+        )
+    part = model.take(np.array([5, 50, 7]))
+    np.testing.assert_allclose(part.predictor(theta[0]), (X @ theta[0] + moved)[[5, 50, 7]], atol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        model._design.times(theta[0])[0] = 1.0
+
+
 def test_a_memory_map_is_sampled_like_an_array(tmp_path, monkeypatch):
     monkeypatch.setattr(design, "BLOCK", 256)
     problem = robula.simulate.linear_regression(n_clean=200, dim=3, contamination=0.1, seed=0)

@@ -87,6 +87,10 @@ class GeneralizedLinearModel(Regression):
         counted = self.counted(np.ones(self.n_rows) if weights is None else weights)
         return self._weighted_gram(counted * self._row_information(self.predictor(theta)))
 
+    def gradient_products(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Sum of the rows' gradients times themselves, each times its weight, shape (d, d); in blocks."""
+        return self._weighted_gram(self.counted(weights) * self.predictor_gradient(theta) ** 2)
+
     def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Y < y) and P(Y <= y) of each row, shapes (n,)."""
         return self._row_pit(self.predictor(theta))
@@ -118,8 +122,12 @@ class GeneralizedLinearModel(Regression):
         # One matrix product for the whole batch: NumPy would loop over its leading axes.
         flat = theta.reshape(-1, self.dim)
         total = np.zeros((*batch, self.dim))
+        # Of one theta the linear predictor is mostly known.
+        one = theta.ndim == 1 and self.in_memory
+        scores = self._score(self.predictor(theta)) if one else np.zeros(0)
         for rows, block in self.blocks():
-            score = self._score(self._moved((flat @ block).reshape(*theta.shape[:-1], -1), rows), rows)
+            eta = np.zeros(0) if one else self._moved((flat @ block).reshape(*theta.shape[:-1], -1), rows)
+            score = scores[rows] if one else self._score(eta, rows)
             weighted = np.broadcast_to(weights[..., rows] * score, (*batch, score.shape[-1]))
             total += (weighted.reshape(-1, score.shape[-1]) @ block.T).reshape(total.shape)
         return total

@@ -134,6 +134,12 @@ class ModelWithLaw(Model):
         gram: FloatArray = flat.T @ flat
         return gram
 
+    def gradient_products(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Sum of the rows' gradients times themselves, each times its weight (at least 0), shape (d, d)."""
+        scaled = self.gradients(theta) * np.sqrt(self.counted(weights))[:, None]
+        products: FloatArray = scaled.T @ scaled
+        return products
+
     def log_tails(self, theta: FloatArray) -> Tails:
         """Log of the response's tail probabilities; a model that knows its upper tail better than 1 - P says so."""
         below, up_to = self.pit(theta)

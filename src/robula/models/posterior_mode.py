@@ -24,9 +24,8 @@ _PROMISED = 0.1
 _ARRIVED, _ROUNDING = 1e-10, 1e-13
 # A step by a held precision that is off by a factor of two either way rises by a quarter to three quarters of that.
 _SERVES = (0.25, 0.75)
-_LIMITED_MEMORY_STEPS = 200
+_LIMITED_MEMORY_STEPS, _PLAIN_STEPS = 200, 100
 _FLAT = 1e-3
-_PLAIN_STEPS = 100
 # Of the parameters given their hyperparameters, between two steps of those; their step's length and when they rest.
 _INNER_STEPS = 2
 _LONGEST, _SETTLED, _DIFFERENCE = 1.0, 1e-6, 1e-4
@@ -40,6 +39,14 @@ class HeldPrecision:
     """
 
     factor: FloatArray | None = None
+
+    def hold(self, precision: FloatArray) -> None:
+        """Keep a precision (d, d) if it is positive definite."""
+        self.factor = np.asfortranarray(np.linalg.cholesky(precision)) if is_positive(precision) else None
+
+    def step(self, slope: FloatArray) -> FloatArray:
+        """Newton's step (d,) up a slope (d,); a factor in LAPACK's own order is not copied for it."""
+        return np.asarray(cho_solve((self.factor, True), slope, check_finite=False), dtype=np.float64)
 
     def judge(self, rise: float, promised: float) -> None:
         """Drop it where a whole step did not rise by about half of what the slope promised, as up a parabola."""
@@ -258,13 +265,13 @@ def _uphill(
 ) -> FloatArray:
     """Newton's step where the precision is positive definite, else Fisher's, else that of the eigenvalues' sizes."""
     if held is not None and held.factor is not None and np.isfinite(slope).all():
-        return np.asarray(cho_solve((held.factor, True), slope), dtype=np.float64)
+        return held.step(slope)
     matrix = precision(theta)
     if not (np.isfinite(matrix).all() and np.isfinite(slope).all()):
         return np.zeros_like(slope)
     if is_positive(matrix):
         if held is not None:
-            held.factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+            held.hold(matrix)
         return np.asarray(np.linalg.solve(matrix, slope), dtype=np.float64)
     expected = None if expected_precision is None else expected_precision(theta)
     if expected is not None and np.isfinite(expected).all() and is_positive(expected):

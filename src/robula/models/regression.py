@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ALL_ROWS = slice(None)
+# Columns from which on half of the products of a Gram matrix take less time than all of them without roots (measured,
+# 500 to 100 000 rows).
+_HALVED_FROM = 50
 
 
 class Regression(ModelWithLaw):
@@ -172,6 +175,8 @@ class Regression(ModelWithLaw):
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Linear predictor of each row, shape (..., n)."""
         coefficients = self.check_theta(theta)[..., : self.columns]
+        if coefficients.ndim == 1:
+            return self._moved(self._design.times(coefficients), ALL_ROWS)
         return joined([self._moved(coefficients @ block, rows) for rows, block in self.blocks()])
 
     def fitted(self, theta: FloatArray) -> FloatArray:
@@ -183,9 +188,14 @@ class Regression(ModelWithLaw):
         return eta if self.offset is None else eta + self.offset[rows]
 
     def _weighted_gram(self, weights: FloatArray) -> FloatArray:
+        """Sum of w_i x_i x_i' (c, c), for weights (n,) of any sign."""
         gram = np.zeros((self.columns, self.columns))
+        # A matrix times its own transpose is half the work: roots of the weights on both sides.
+        halved = self.columns >= _HALVED_FROM and bool((weights >= 0.0).all())
+        factors = np.sqrt(weights) if halved else weights
         for rows, block in self.blocks():
-            gram += (block * weights[rows]) @ block.T
+            weighted = block * factors[rows]
+            gram += weighted @ (weighted if halved else block).T
         return gram
 
     @abstractmethod

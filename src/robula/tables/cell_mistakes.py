@@ -79,7 +79,7 @@ def log_odds_of_mistakes(
     singly = log_odds.copy()
     for first, second, rows, odds in _exchanged(values, columns):
         # Where one of the two cells alone explains more, the other is right.
-        better = odds > singly[rows][:, [first, second]].max(axis=1)
+        better = odds > np.maximum(singly[rows, first], singly[rows, second])
         for place, partner in ((first, second), (second, first)):
             larger = better & (odds > log_odds[rows, place])
             log_odds[rows[larger], place] = odds[larger]
@@ -150,9 +150,10 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
         of_kinds = odds * (likelihoods @ each)
         shares = (of_kinds + before) / (total + before * len(evidence))
         shares *= min(1.0, _MOST / shares.sum())
-        wrong, both = float(of_kinds.sum()), float(odds @ (likelihoods @ (each * looks)))
-        among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
-        among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
+        if all_different:
+            wrong, both = float(of_kinds.sum()), float(odds @ (likelihoods @ (each * looks)))
+            among_right = (all_different - both + 0.5) / (total - wrong + 1.0)
+            among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
     found: FloatArray = np.log(odds)[:, None] + evidence + np.log(look)
     return found
 

@@ -35,6 +35,7 @@ class Design:
     def __init__(self, X: ArrayInput, intercept: bool, min_rows: int = 2) -> None:
         self._mapped: np.ndarray | None = None
         self._transposed: FloatArray | None = None
+        self._last: tuple[bytes, FloatArray] | None = None
         self.intercept = intercept
         mapped = mapped_matrix(X, "X", min_rows=min_rows)
         if mapped is not None:
@@ -83,10 +84,24 @@ class Design:
         block[1:] = part.T
         return block
 
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        """Return each row times the coefficients (d,), shape (n,), read-only.
+
+        Of rows in memory the last product is kept: the value, slope and curvature of a model at one theta all need it.
+        """
+        key = coefficients.tobytes()
+        if self._last is None or self._last[0] != key:
+            blocks = [coefficients @ block for _, block in self.blocks()]
+            product = read_only(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+            if not self.in_memory:
+                return product
+            self._last = key, product
+        return self._last[1]
+
     def take(self, rows: np.ndarray) -> Design:
         """Return a design of these rows only, in memory."""
         part = object.__new__(Design)
-        part._mapped, part.intercept = None, self.intercept
+        part._mapped, part._last, part.intercept = None, None, self.intercept
         part._transposed = read_only(np.ascontiguousarray(self.block(rows)))
         part.rows, part.columns = len(rows), self.columns
         return part

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -148,8 +149,17 @@ def odd_cells(
         Count as codes only what is one for sure, as :func:`missing_codes` does.
     """
     table = _Table(np.asarray(values, dtype=np.float64), tuple(map(str, names)), response, sure)
-    first = table.look(None)
+    first = table.judged(None)
     return table.look(first.log_odds >= 0.0)
+
+
+class _Judged(NamedTuple):
+    """Columns by themselves and given the others, log odds (n, p) that cells are mistakes, and which those are."""
+
+    alone: list[Column]
+    columns: list[Column]
+    log_odds: FloatArray
+    found: list[Mistake]
 
 
 class _Table:
@@ -189,7 +199,7 @@ class _Table:
         self.finer[:, place] = _finer(cells, known)
         self.places.append(place)
 
-    def look(self, suspects: BoolArray | None) -> OddCells:
+    def judged(self, suspects: BoolArray | None) -> _Judged:
         """Judge the cells by those that are not suspects (n, p); by all of them at the first look."""
         explaining, alone = self.explaining.copy(), []
         for place in self.places:
@@ -200,8 +210,13 @@ class _Table:
             explaining[explains, place] = column.explains(cells[explains])
         columns = given_the_others(alone, explaining, suspects)
         log_odds, found = log_odds_of_mistakes(self.values, columns, self.apart, self.finer | self.seldom)
+        log_odds[np.isfinite(self.values) & ~self.known] = CODE_ODDS
+        return _Judged(alone, columns, log_odds, found)
+
+    def look(self, suspects: BoolArray) -> OddCells:
+        """Judge the cells by those that are not suspects (n, p), and say why they are odd."""
+        alone, columns, log_odds, found = self.judged(suspects)
         is_code = np.isfinite(self.values) & ~self.known
-        log_odds[is_code] = CODE_ODDS
         high, why = _reasons(columns, alone, self.apart, self.finer, self.seldom)
         why[is_code] = Why.CODE
         high |= is_code

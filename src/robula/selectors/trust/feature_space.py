@@ -12,6 +12,8 @@ from robula.selectors.trust import trust_constants as constants
 
 # Directions with less than this share of the largest spread are rounding.
 _RANK = 1e-8
+# Squares of spreads lose half of their digits: with less than this share of the largest none is squared.
+_TOLD_BY_SQUARES = 1e-6
 _PURSUIT_STEPS = 20
 _CONCENTRATIONS = 3
 _INNER = 0.75
@@ -63,8 +65,7 @@ def feature_space(features: FloatArray, cell_odds: FloatArray | None = None) -> 
     ``cell_odds`` (n,) are the log odds that a cell of each row is a mistake; None where cells were not looked at.
     """
     own = FeatureMap(features)
-    space = own(features)
-    space = replace(space, directions=own.directions(space.whitened))
+    space = replace(own.space, directions=own.directions(own.space.whitened))
     return space if cell_odds is None else replace(space, apart=bounded_odds(cell_odds))
 
 
@@ -75,39 +76,54 @@ def bounded_odds(cell_odds: FloatArray) -> FloatArray:
 
 
 class FeatureMap:
-    """The coordinates that some rows define, for these rows or for others.
+    """The coordinates that some rows define.
 
     Parameters
     ----------
     features : ndarray, shape (n, d)
+
+    Attributes
+    ----------
+    space : FeatureSpace
+        The coordinates of these rows, without directions and without a look at their cells.
     """
 
     def __init__(self, features: FloatArray) -> None:
         n = len(features)
+        none, nothing = np.zeros((n, 0)), np.zeros(n)
         self._mean = features.mean(axis=0)
-        spread = (features - self._mean).std(axis=0)
+        centred = features - self._mean
+        spread = centred.std(axis=0)
         self._kept = spread > 1e-12 * np.maximum(np.abs(features).max(axis=0), 1e-300)
         self._spread = spread[self._kept]
         self.rank = 0
+        self.space = FeatureSpace(none, none, nothing, none, nothing)
         if not self._kept.any():
             return
-        scaled = (features - self._mean)[:, self._kept] / self._spread
-        _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=False)
-        self._whitening = right[singular > _RANK * singular[0]].T / singular[singular > _RANK * singular[0]]
-        self._whitening = self._whitening * math.sqrt(n)
+        scaled = centred[:, self._kept] / self._spread
+        squares, axes = np.linalg.eigh(scaled.T @ scaled)
+        singular, right = np.sqrt(np.maximum(squares, 0.0)), axes.T
+        if squares[0] < _TOLD_BY_SQUARES * squares[-1]:
+            _, singular, right = np.linalg.svd(np.linalg.qr(scaled, mode="r"), full_matrices=False)
+        spread_out = singular > _RANK * singular.max()
+        self._whitening = right[spread_out].T / singular[spread_out] * math.sqrt(n)
         whitened = scaled @ self._whitening
         self.rank = whitened.shape[1]
         far_out = whitened * np.linalg.norm(whitened, axis=1)[:, None]
         _, self._axes = np.linalg.eigh(far_out.T @ far_out / n)
         independent = whitened @ self._axes
-        self._middle = np.median(independent, axis=0)
-        deviation = 1.4826 * np.median(np.abs(independent - self._middle), axis=0)
+        self._middle = _medians(independent)
+        independent -= self._middle
+        deviation = 1.4826 * _medians(np.abs(independent))
         self._deviation = np.where(deviation > 1e-6, deviation, 1.0)
-        bounded = self._bounded(whitened)
-        self._centre, self._factor = _concentrated(bounded)
-        far = np.log1p((self._inner(bounded) ** 2).mean(axis=1))
-        self._usual_distance = float(np.median(far))
-        self._distance_unit = max(1.4826 * float(np.median(np.abs(far - self._usual_distance))), _LEAST_DEVIATION)
+        independent /= self._deviation
+        bounded = independent / np.sqrt(1.0 + (independent / _BOUND) ** 2)
+        self._centre, self._factor, inner = _concentrated(bounded)
+        far = np.log1p(np.einsum("ij,ij->i", inner, inner) / self.rank)
+        self._usual_distance = _median(far)
+        self._distance_unit = max(1.4826 * _median(np.abs(far - self._usual_distance)), _LEAST_DEVIATION)
+        distance = (far - self._usual_distance) / self._distance_unit
+        self.space = FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP, out=inner), distance, none, nothing)
 
     def directions(self, whitened: FloatArray) -> FloatArray:
         """Coordinates (n, k) of the rows that define the map along the directions in which they look least normal."""
@@ -123,29 +139,26 @@ class FeatureMap:
         along: FloatArray = whitened @ np.stack(found, axis=1)
         return along
 
-    def _bounded(self, whitened: FloatArray) -> FloatArray:
-        independent: FloatArray = (whitened @ self._axes - self._middle) / self._deviation
-        return independent / np.sqrt(1.0 + (independent / _BOUND) ** 2)
-
-    def _inner(self, bounded: FloatArray) -> FloatArray:
-        inner: FloatArray = (bounded - self._centre) @ self._factor
-        return inner
-
-    def __call__(self, features: FloatArray) -> FeatureSpace:
-        """Coordinates of rows with these features (m, d), without directions and without a look at their cells."""
-        none, nothing = np.zeros((len(features), 0)), np.zeros(len(features))
-        if not self.rank:
-            return FeatureSpace(none, none, nothing, none, nothing)
-        whitened = (features - self._mean)[:, self._kept] / self._spread @ self._whitening
-        inner = self._inner(self._bounded(whitened))
-        distance = (np.log1p((inner**2).mean(axis=1)) - self._usual_distance) / self._distance_unit
-        return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP), distance, none, nothing)
-
 
 def standardised(values: FloatArray) -> FloatArray:
     """Values (n,) less their median, in units of their median deviation, 0.2 at least."""
-    centred = values - np.median(values)
-    return centred / max(1.4826 * float(np.median(np.abs(centred))), _LEAST_DEVIATION)
+    centred = values - _median(values)
+    return centred / max(1.4826 * _median(np.abs(centred)), _LEAST_DEVIATION)
+
+
+def _median(values: FloatArray) -> float:
+    return float(_medians(values[:, None])[0])
+
+
+def _medians(values: FloatArray) -> FloatArray:
+    """Medians of the columns of values (n, k), shape (k,), in a quarter of the time of numpy.median.
+
+    One place is looked for in each column, and columns are contiguous; numpy looks for three.
+    """
+    rows, half = np.array(values.T, order="C"), len(values) // 2
+    rows.partition(half, axis=1)
+    upper: FloatArray = rows[:, half]
+    return upper if len(values) % 2 else 0.5 * (rows[:, :half].max(axis=1) + upper)
 
 
 def _pursue(whitened: FloatArray, start: FloatArray, by_skewness: bool) -> FloatArray:
@@ -173,17 +186,19 @@ def _pursue(whitened: FloatArray, start: FloatArray, by_skewness: bool) -> Float
     return direction
 
 
-def _concentrated(bounded: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Centre (r,) and whitening (r, r) by the rows in the middle, found by concentration steps."""
+def _concentrated(bounded: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Centre (r,) and whitening (r, r) by the rows in the middle, found by concentration steps; all rows whitened."""
     n, rank = bounded.shape
     size = max(int(_INNER * n), min(n, rank + 2))
     result = bounded
     for _ in range(_CONCENTRATIONS + 1):
-        middle = bounded[np.argsort((result**2).sum(axis=1), kind="stable")[:size]]
+        middle = bounded[np.argsort(np.einsum("ij,ij->i", result, result), kind="stable")[:size]]
         centre = middle.mean(axis=0)
         middle -= centre
         covariance = middle.T @ middle / (size - 1) + 1e-3 * np.eye(rank)
         whitening = np.linalg.inv(np.linalg.cholesky(covariance)).T
-        result = (bounded - centre) @ whitening
-    typical = float(np.median((result**2).sum(axis=1)))
-    return centre, whitening * math.sqrt(rank / max(typical, 1e-12))
+        result = bounded @ whitening
+        result -= centre @ whitening
+    typical = _median(np.einsum("ij,ij->i", result, result))
+    unit = math.sqrt(rank / max(typical, 1e-12))
+    return centre, whitening * unit, result * unit

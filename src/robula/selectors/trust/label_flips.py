@@ -22,9 +22,12 @@ from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
-_TRIMMING_STEPS = 10
-# Nats behind another explanation that no step makes up for, looked at every so many steps.
-_OUT_OF_REACH, _LOOK_EVERY = 30.0, 10
+# Squared length of a step, in posterior widths, at which theta at a rate has arrived; growing so many times it is lost.
+_ARRIVED, _ASTRAY = 1e-6, 100.0
+# Rounds, and steps of each: few where a precision is held, because which labels fit worst is settled before theta is.
+_TRIMMING_STEPS, _TRIMMED_STEPS, _TRIMMED_HELD = 10, 25, 4
+# Nats behind another explanation that no step makes up for.
+_OUT_OF_REACH = 30.0
 # Products that a precision is a sum of, n d^2, from which on it is held: below, exact steps take no time and end at the
 # same weights, to rounding, whatever the model was written in.
 _WORTH_HOLDING = 5e6
@@ -44,7 +47,7 @@ class FlipExplanation:
     held : HeldPrecision, optional
         Of a mode near that of these labels.
     reach : float, optional
-        It is given up where its evidence would stay below this if every step that is left rose by as much as the last.
+        It is given up where its evidence would stay below this if each step that is left rose as far as the last went.
 
     Attributes
     ----------
@@ -75,44 +78,83 @@ class FlipExplanation:
         first = max(float(flipped.mean()), 1e-3) if rate is None else rate
         self.gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
         self._columns = np.ones((model.n_rows, 1))
-        self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner)
+        self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner) if self._gated else np.zeros(0)
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
-        self.theta, self._flipped = theta, flipped
+        self.theta, self._flipped, self.wanted = theta, flipped, 0.0
         self.weights: FloatArray = 1.0 - flipped
-        self.wanted = 0.0
-        self._held = held or _held_for(model)
-        self._fit(reach)
+        if self._gated:
+            self._alternate(reach)
+        else:
+            self._solve(held or HeldPrecision())
 
-    def _fit(self, reach: float) -> None:
-        before = -np.inf
+    def _expect(self) -> tuple[FloatArray, FloatArray]:
+        """Find weights and likelihood; returns log-likelihoods (n,) of right labels and log odds (n,) of flips."""
+        right = self._model.log_likelihood(self.theta)
+        wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
+        if self._gated:
+            self._columns = self._gate_columns(right, wrong)
+        log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
+        bad = log_odds + wrong - right
+        self.log_likelihood = float((right + _log_one_plus_exp(bad) - _log_one_plus_exp(log_odds)).sum())
+        self.wanted, self._flipped = within_budget(bad, self._budget, np.zeros_like(bad))
+        self.weights = 1.0 - self._flipped
+        return right, log_odds
+
+    def _alternate(self, reach: float) -> None:
+        """Weights, gate and theta by turns."""
+        before, beside, held = -np.inf, -np.inf, _held_for(self._model)
         for step in range(_STEPS):
-            right = self._model.log_likelihood(self.theta)
-            wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
-            if self._gated:
-                self._columns = self._gate_columns(right, wrong)
-            log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
-            bad, clean = log_odds + wrong, right
-            self.log_likelihood = float((clean + _log_one_plus_exp(bad - clean) - _log_one_plus_exp(log_odds)).sum())
-            self.wanted, self._flipped = within_budget(bad - clean, self._budget, np.zeros_like(bad))
-            self.weights = 1.0 - self._flipped
+            right, log_odds = self._expect()
             value = self.log_likelihood + self._log_prior()
             rise, before = value - before, value
             if step > 3 and abs(rise) < _SETTLED:
                 break
-            looked_at = np.isfinite(reach) and step % _LOOK_EVERY == _LOOK_EVERY - 1
-            if looked_at and self._log_evidence() + (_STEPS - step) * rise < reach:
-                break
-            if self._gated:
-                self._improve_gate(expit(log_odds))
-            self.theta = weighted_mode(self._model, self.weights, self.theta, 2, held=self._held, at_start=right)
+            # What the evidence has beside the likelihood costs a precision and changes slowly.
+            at_most = value + (_STEPS - step) * abs(rise)
+            if step > 3 and at_most + beside < reach:
+                self.evidence = self._log_evidence()
+                beside = self.evidence - value
+                if at_most + beside < reach:
+                    return
+            self._improve_gate(expit(log_odds))
+            self.theta = weighted_mode(self._model, self.weights, self.theta, 2, held=held, at_start=right)
         self.evidence = self._log_evidence()
 
+    def _solve(self, held: HeldPrecision) -> None:
+        """Solve sum of w_i g_i = 0 for theta, on which the weights depend too.
+
+        Of two classes that sum is the slope of the log-likelihood of flips, but for a factor. So the precision of the
+        evidence serves for steps, at this rate or one nearby, and each step says how much longer or shorter the next
+        has to be [barzilai1988].
+        """
+        model, scale, nearest, step, before = self._model, 1.0, np.inf, None, self.theta
+        for _ in range(_STEPS):
+            right = self._expect()[0]
+            if held.factor is None:
+                held.hold(self._precision())
+            slope = model.weighted_gradient(self.theta, self.weights) + model.prior.gradient(self.theta)
+            direction = np.zeros_like(slope) if held.factor is None else held.step(slope)
+            length = float(slope @ direction)
+            if held.factor is not None and length < _ARRIVED:
+                break
+            if held.factor is None or not length < _ASTRAY * nearest:
+                # With weights that stay where they are, every step leads uphill.
+                self.theta = weighted_mode(model, self.weights, self.theta, 2, at_start=right)
+                scale, step = 1.0, None
+                continue
+            if step is not None and (fallen := float((before - slope) @ step)) > 0.0:
+                scale = min(max(scale * float(before @ step) / fallen, 1.0 / _MOST_VOLUME), _MOST_VOLUME)
+            step, before, nearest = scale * direction, slope, min(length, nearest)
+            self.theta = self.theta + step
+        precision = self._precision()
+        self.evidence = _laplace(model, self.log_likelihood, self.theta, precision)
+        held.hold(precision)
+
     def _log_evidence(self) -> float:
+        """Log evidence with a gate."""
         evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
-        if self._gated:
-            size = math.log1p(float(self._flipped.sum()))
-            evidence += self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
-        return evidence
+        size = math.log1p(float(self._flipped.sum()))
+        return evidence + self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows and gate in it.
@@ -120,27 +162,23 @@ class FlipExplanation:
         That of the solution of sum w_i g_i = 0 and of the gate's own equations [huber1967].
         """
         w, d = self.weights, model.dim
-        gradients = model.gradients(self.theta)
-        counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
-        columns = self._columns if self._gated else np.zeros((model.n_rows, 0))
-        expected = expit(np.clip(self._columns @ self.gate, -15.0, 15.0))
-        variance = w * (1.0 - w)
         # The derivative of a weight in theta is w (1 - w) (g - g'), g' the gradient of the other label: -p / (1 - p) g.
-        moved = gradients / (1.0 - right)[:, None] * variance[:, None]
-        gate_prior = np.diag(self._gate_precision()) if self._gated else np.zeros((0, 0))
-        slope = np.block(
-            [
-                [weighted_precision(model, w, self.theta) - counted.T @ moved, (counted.T * variance) @ columns],
-                [columns.T @ moved, (columns.T * (expected * (1.0 - expected) - variance)) @ columns + gate_prior],
-            ]
-        )
-        scores = np.column_stack([counted * w[:, None], columns * (1.0 - w - expected)[:, None]])
-        spread = scores.T @ scores
-        spread[:d, :d] += model.prior.precision(self.theta)
-        spread[d:, d:] += gate_prior
-        inverse = np.linalg.pinv(slope)
-        return np.asarray((inverse @ spread @ inverse.T)[:d, :d])
+        variance = w * (1.0 - w)
+        moved = variance / (1.0 - right)
+        slope = weighted_precision(model, w, self.theta) - model.gradient_products(self.theta, moved)
+        spread = model.gradient_products(self.theta, w * model.counted(w)) + model.prior.precision(self.theta)
+        if self._gated:
+            gradients, columns = model.gradients(self.theta), self._columns
+            counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
+            expected = expit(np.clip(columns @ self.gate, -15.0, 15.0))
+            prior, residual = np.diag(self._gate_precision()), 1.0 - w - expected
+            own = (columns.T * (expected * (1.0 - expected) - variance)) @ columns + prior
+            slope = np.block([[slope, (counted.T * variance) @ columns], [(columns.T * moved) @ gradients, own]])
+            between = (counted.T * (w * residual)) @ columns
+            spread = np.block([[spread, between], [between.T, (columns.T * residual**2) @ columns + prior]])
+        inverse = np.linalg.pinv(slope)[:d]
+        return np.asarray(inverse @ spread @ inverse.T)
 
     def _precision(self) -> FloatArray:
         """Negative Hessian (d, d) of the log-likelihood of flips at a given rate; of the weighted rows with a gate."""
@@ -148,10 +186,9 @@ class FlipExplanation:
         if self._gated:
             return weighted_precision(model, w, self.theta)
         right = np.minimum(np.exp(model.log_likelihood(self.theta)), 1.0 - 1e-9)
-        apart = model.gradients(self.theta) * (np.sqrt(w * (1.0 - w)) / (1.0 - right))[:, None]
         # Labels of a logistic model have the same curvature; what is missing is which of them is right.
         everyone = weighted_precision(model, np.ones_like(w), self.theta)
-        precision: FloatArray = everyone - apart.T @ apart
+        precision: FloatArray = everyone - model.gradient_products(self.theta, w * (1.0 - w) / (1.0 - right) ** 2)
         # The weighted rows' own precision is no more than that of all of them, which is at hand.
         if is_positive(precision - everyone / _MOST_VOLUME):
             return precision
@@ -186,7 +223,7 @@ class FlipExplanation:
         self.gate[1] = max(self.gate[1], 0.0)
 
     def _log_prior(self) -> float:
-        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum()) if self._gated else 0.0
+        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum())
 
 
 class FlipsAtAnyRate:
@@ -233,9 +270,8 @@ class NoFlips:
     def __init__(self, model: ModelWithLaw, theta: FloatArray) -> None:
         self.theta = theta
         self.weights: FloatArray = np.ones(model.n_rows)
-        self.evidence = _laplace(
-            model, float(model.log_likelihood(theta).sum()), theta, weighted_precision(model, self.weights, theta)
-        )
+        self.precision = weighted_precision(model, self.weights, theta)
+        self.evidence = _laplace(model, float(model.log_likelihood(theta).sum()), theta, self.precision)
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: no row is in doubt."""
@@ -260,19 +296,24 @@ def _held_for(model: ModelWithLaw) -> HeldPrecision | None:
 
 def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation | FlipsAtAnyRate]:
     """Explanations of labels by name."""
-    n, held = model.n_rows, _held_for(model)
-    plain = weighted_mode(model, np.ones(n), model.initial, held=held)
-    space = FeatureMap(model.covariates)(model.covariates)
-    trimmed, dropped = _trimmed(model, plain, budget)
+    n = model.n_rows
+    plain = weighted_mode(model, np.ones(n), model.initial, held=_held_for(model))
+    nothing, space = NoFlips(model, plain), FeatureMap(model.covariates).space
     # Beyond half of the smaller class, most of its labels would be wrong.
-    most = min(budget, 0.5 * _smaller_class(model))
+    most = min(budget, 0.5 * float(np.unique(np.asarray(model.response), return_counts=True)[1].min()) / n)
     rates = _RATES[most >= _RATES] if most >= _RATES[0] else np.array([most])
     at_rates: list[FlipExplanation] = []
-    for rate in rates:
-        start = at_rates[-1].theta if at_rates else plain
+    held, before, last = HeldPrecision(), plain, plain
+    held.hold(nothing.precision)
+    apart = np.diff(rates, prepend=0.0)
+    for rate, further in zip(rates, [1.0, *(apart[1:] / apart[:-1])], strict=True):
+        # Straight on from the two rates before.
+        start = last + further * (last - before)
         at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate), held))
-    nothing, flipped = NoFlips(model, plain), FlipsAtAnyRate(at_rates, rates, most)
+        before, last = last, at_rates[-1].theta
+    flipped = FlipsAtAnyRate(at_rates, rates, most)
     reach = max(nothing.evidence, flipped.evidence) - _OUT_OF_REACH
+    trimmed, dropped = _trimmed(model, plain, budget)
     far = 0.9 * (space.distance > np.quantile(space.distance, 1.0 - budget))
     tried = [(plain, np.full(n, 0.1 * budget)), (trimmed, 0.9 * dropped), (plain, far)]
     if n > _LOOKED_AT:
@@ -295,12 +336,6 @@ def _systematic_sample(model: ModelWithLaw, space: FeatureSpace) -> IntArray:
     return np.sort(order[np.linspace(0, len(order) - 1, _LOOKED_AT).round().astype(int)])
 
 
-def _smaller_class(model: ModelWithLaw) -> float:
-    """Share of the rows with the rarest label."""
-    assert model.response is not None
-    return float(np.unique(model.response, return_counts=True)[1].min()) / model.n_rows
-
-
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:
     """Parameters without the labels that fit worst, and those rows (n,) as 0 and 1."""
     dropped, held = np.zeros(model.n_rows), _held_for(model)
@@ -311,5 +346,5 @@ def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[Flo
         if (fresh == dropped).all():
             break
         dropped = fresh
-        theta = weighted_mode(model, 1.0 - dropped, theta, held=held)
+        theta = weighted_mode(model, 1.0 - dropped, theta, _TRIMMED_HELD if held else _TRIMMED_STEPS, held=held)
     return theta, dropped

@@ -27,7 +27,7 @@ class BlockMap:
 
     def __init__(self, features: FloatArray, codes: Codes) -> None:
         own = FeatureMap(features)
-        self._map, self.rank, self._limits = own, own.rank, CellLimits(features, codes)
+        self.rank, self._limits = own.rank, CellLimits(features, codes)
         if not self.rank:
             return
         whitening = own._whitening / own._spread[:, None]
@@ -35,7 +35,8 @@ class BlockMap:
         self._both = np.hstack([whitening, to_axes])
         self._shift = own._middle / own._deviation
         self._columns = slice(None) if own._kept.all() else np.flatnonzero(own._kept)
-        self._centre = own._centre @ own._factor
+        self._mean, self._factor, self._centre = own._mean, own._factor, own._centre @ own._factor
+        self._usual_distance, self._distance_unit = own._usual_distance, own._distance_unit
 
     def __call__(self, features: FloatArray) -> FeatureSpace:
         """Coordinates of rows with these features (m, d); their directions are left out, (m, 0)."""
@@ -43,13 +44,12 @@ class BlockMap:
         none, apart = np.zeros((rows, 0)), bounded_odds(self._limits(features))
         if not self.rank:
             return FeatureSpace(none, none, np.zeros(rows), none, apart)
-        own = self._map
-        both = (features - own._mean)[:, self._columns] @ self._both
+        both = (features - self._mean)[:, self._columns] @ self._both
         whitened, along = both[:, : self.rank], both[:, self.rank :] - self._shift
         along /= np.sqrt(1.0 + (along / _BOUND) ** 2)
-        inner = along @ own._factor - self._centre
+        inner = along @ self._factor - self._centre
         squared = np.einsum("ij,ij->i", inner, inner) / self.rank
-        distance = (np.log1p(squared) - own._usual_distance) / own._distance_unit
+        distance = (np.log1p(squared) - self._usual_distance) / self._distance_unit
         return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP, out=inner), distance, none, apart)
 
 

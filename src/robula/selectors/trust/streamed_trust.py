@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.special import expit
@@ -19,7 +20,7 @@ from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.selectors.selection import Selector
 from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to, without_bad_rows
-from robula.selectors.trust.set_aside import set_aside
+from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
 from robula.selectors.trust.trust_selector import PreparedTrust, Trust, TrustSelector, conclude, of_all_rows, weigh
 from robula.tables.row_source import Sums
@@ -34,6 +35,9 @@ _ARRIVED = 0.05
 _LEAST_LEFT = 0.01
 # Longest step of the log odds of being bad.
 _LONGEST = 0.5
+
+# Of a model that is there: its rows that are judged, whose cells are looked at once for all contaminations, and others.
+_LOOKED_AT: WeakKeyDictionary[Regression, tuple[LargeModel, SetAside | None]] = WeakKeyDictionary()
 
 
 class Weighing:
@@ -144,12 +148,13 @@ def prepared_for(selector: Selector, model: Model, contamination: float) -> Sele
     if not (isinstance(selector, TrustSelector) and contamination > 0.0 and LargeModel.is_judged_by_passes(model)):
         return selector.prepared(model, contamination)
     assert isinstance(model, Regression)
-    aside = set_aside(model, cells=False) if model.in_memory else None
-    if aside is None:
-        return PreparedTrust(selector, trust_by_passes(LargeModel.of(model), contamination, selector.exact_law).found)
-    kept, left = LargeModel.of(model.take(aside.kept)), aside.left_of(contamination)
+    if model not in _LOOKED_AT:
+        aside = set_aside(model, cells=False) if model.in_memory else None
+        _LOOKED_AT[model] = LargeModel.of(model if aside is None else model.take(aside.kept)), aside
+    kept, aside = _LOOKED_AT[model]
+    left = contamination if aside is None else aside.left_of(contamination)
     found = trust_by_passes(kept, left, selector.exact_law).found
-    return PreparedTrust(selector, of_all_rows(found, aside, contamination))
+    return PreparedTrust(selector, found if aside is None else of_all_rows(found, aside, contamination))
 
 
 def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from robula.exceptions import BreakdownWarning, InputError, MisfitWarning
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode, weighted_precision, width_factor
+from robula.models.posterior_mode import HeldPrecision, weighted_mode, weighted_precision, width_factor
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
@@ -169,7 +169,7 @@ def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | Non
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     weights = without_leverage_of_doubt(model, weights, verdict.theta)
-    theta = weighted_mode(model, weights, verdict.theta)
+    theta = weighted_mode(model, weights, verdict.theta, held=HeldPrecision())
     precision = weighted_precision(model, weights, theta)
     wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
     return conclude(verdict, weights, theta, contamination, wider, precision)
