@@ -22,7 +22,7 @@ _HALVINGS = 6
 # Nats that a step must promise: less is rounding, and halving the step would not find it either.
 _SETTLED = 1e-3
 # Bounds of skewness and log tail weight, beyond any data, and of the log spread's range.
-_MOST_SKEW, _TAILS, _MOST_TREND = 2.0, (-1.2, 1.0), 3.0
+_MOST_SKEW, _TAILS, _MOST_TREND = 2.0, (constants.HEAVIEST_TAIL, 1.0), 3.0
 
 
 class RowLaw:
@@ -111,7 +111,7 @@ class RowLaw:
         start = float(weights @ value) + self.log_prior()
         factor = 1.0
         for _ in range(_HALVINGS):
-            tried = self.parameters + factor * direction
+            tried = _bounded(self.parameters + factor * direction)
             risen = float(weights @ self._evaluate(tried, lower, upper, interval, False)[0]) + self.log_prior(tried)
             if risen >= start:
                 self.parameters = tried
@@ -231,6 +231,12 @@ def log_normal_mass(lower: FloatArray, upper: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         mass: FloatArray = log_b + np.log(-np.expm1(np.minimum(log_a - log_b, -1e-12)))
     return np.maximum(mass, -700.0)
+
+
+def _bounded(p: FloatArray) -> FloatArray:
+    """Parameters (p,) with skewness and log tail weight within their bounds."""
+    p[1], p[2] = _shape(p)
+    return p
 
 
 def _shape(p: FloatArray) -> tuple[float, float]:
