@@ -34,8 +34,7 @@ class Refits:
         rows = np.asarray(X, dtype=np.float64)
         self._fitted, self._size = fitted, rows.size
         with threads_for(rows.size):
-            kept = fitted._kept or fitted._to_sample(rows, fitted.model_.y, of_rows or {})
-            self._coordinates, self._sampled = kept
+            self._coordinates, self._sampled = fitted._to_sample(rows, fitted.model_.y, of_rows or {})
 
     def plain(self) -> GaussianPosterior | None:
         """Return the answer that trusts every row, None if there is none.

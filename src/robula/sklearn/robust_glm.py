@@ -66,9 +66,6 @@ class RobustBayesianGLM(BaseEstimator):
     model_name: ClassVar[str]
     #: Where the state of a run is kept, for ``robula fit --checkpoint``.
     _checkpoint: Path | None = None
-    #: Whether the rows are kept as they were sampled, for :class:`robula.sklearn.refits.Refits`; and these.
-    _keeps_rows = False
-    _kept: tuple[Coordinates, Regression] | None = None
     #: What :attr:`Predictive.spread` is called in a table of predictions.
     spread_name: ClassVar[str] = "sd"
     #: What the user calls the training rows; None where they came without an index.
@@ -120,7 +117,6 @@ class RobustBayesianGLM(BaseEstimator):
                 **options,
             )
             posterior = self._sampled(sampled)
-        self._kept = (coordinates, sampled) if self._keeps_rows else None
         self._finish(posterior, coordinates, sampled.parameter_names)
 
     def _to_sample(self, X: FloatArray, y: FloatArray, of_rows: Mapping[str, Any]) -> tuple[Coordinates, Regression]:

@@ -190,7 +190,6 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
     y = response_of(prepared, target, model, classes=is_classifier(estimator))
     design = prepared.encoding.design(prepared.rows)
     of_rows = _of_rows(prepared, estimator, options, model)
-    estimator._keeps_rows = options.sensitivity
     fitted: Any = estimator.fit(design, y.to_numpy(), **of_rows)
     refits = Refits(fitted, design, of_rows)
     notes = ["Columns were standardised robustly for sampling; all figures are in the units of the file."]

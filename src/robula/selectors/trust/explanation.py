@@ -19,8 +19,7 @@ from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
 
-#: Stands for a share of 0 whose logarithm is needed.
-NO_SHARE = 1e-300
+NO_SHARE = 1e-300  #: stands for a share of 0 whose logarithm is needed
 # The declared law, a free shape, and a spread and a mean that differ from place to place.
 FREEDOMS = (2, 1, 0)
 FULL_FREEDOM = FREEDOMS[0]
@@ -107,15 +106,11 @@ class Explanation:
 
         ``keeping`` is what its rows pay for being called bad, where it is not what this explanation's pay.
         """
+        keeping = self.keeping if keeping is None else keeping
         other = Explanation(
-            self.rows,
-            self.theta,
-            self.budget,
-            freedom=self.freedom,
-            law=self.law,
-            leverage=self.leverage,
-            keeping=self.keeping if keeping is None else keeping,
-        )
+            self.rows, self.theta, self.budget,
+            freedom=self.freedom, law=self.law, leverage=self.leverage, keeping=keeping,
+        )  # fmt: skip
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
         suspects = suspects * others
@@ -125,10 +120,7 @@ class Explanation:
         other.weights = np.clip(others - suspects, 0.0, 1.0)
         other.scores = self.rows.scores(other.theta, other.leverage, other.weights)
         other.members = np.column_stack([self.members, suspects])
-        other.populations = [
-            population.moved_to(self.rows, other.scores, other.members[:, index])
-            for index, population in enumerate(self.populations)
-        ]
+        other.populations = self._populations_of(other)
         other.populations.append(BadPopulation(self.rows, other.scores, suspects, placed=placed))
         return other
 
@@ -140,11 +132,12 @@ class Explanation:
         )
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         other.weights, other.scores, other.members = self.weights, self.scores, self.members
-        other.populations = [
-            population.moved_to(self.rows, self.scores, self.members[:, index])
-            for index, population in enumerate(self.populations)
-        ]
+        other.populations = self._populations_of(other)
         return other
+
+    def _populations_of(self, other: Explanation) -> list[BadPopulation]:
+        pairs = zip(self.populations, other.members.T, strict=False)
+        return [population.moved_to(self.rows, other.scores, members) for population, members in pairs]
 
     def on(self, rows: ScoredRows, theta: FloatArray) -> Explanation:
         """Return the same explanation for other rows (all of them, after a search on some), beginning at theta."""
