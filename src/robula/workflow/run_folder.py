@@ -121,7 +121,7 @@ def write_run(fit: TableFit, table: pd.DataFrame, folder: Path, *, command: str,
 
 def _codes(fit: TableFit, listed: OddRows) -> list[str]:
     """Say which codes were taken for numbers, and how to have them taken for what they are."""
-    model, words = fit.fitted, code_words(listed.cells)
+    model, words = fit.fitted, code_words(listed)
     codes = {code for found in listed.cells.codes.values() for code in found}
     if fit.target is not None and isinstance(model, Regression):
         for code in model.response_codes:
