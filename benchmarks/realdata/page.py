@@ -46,8 +46,8 @@ simulated but the errors. Written by `python -m benchmarks.realdata --page` from
 - IsolationForest removes a tenth, then least squares. NUTS rivals run short chains (250 steps of warm-up, 250 draws) at
   10 % of errors, for counts with three kinds; their first run on a set has the compilation in its seconds.
 - Seconds were taken on a busy machine of two cores: good for orders of magnitude only.
-- Robula's cells of regressions as they come, of wrong features and of copies are of the rule at 6444c20, in which wrong cells count against their
-  rows (x*10, x/10, exchanged and shuffled columns and as they come at 0.1 and 0.2 a little before: rows that are surely wrong were not set aside first yet); those of wrong responses, counts and labels are of 52ab4fd, Air Quality's of 44bb252 ([method](method.md)).
+- Robula's cells of regressions are of the rule at 1a845ea, those of counts and labels of 52ab4fd, Air Quality's of 44bb252
+  ([method](method.md)).
 """
 
 
