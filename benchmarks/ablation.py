@@ -143,7 +143,7 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "suspects: squared scores": _suspects(lambda who: not who.startswith("score")),
     "suspects: one response": _suspects(lambda who: who != "one response"),
     "suspects: large": _suspects(lambda who: who != "large"),
-    "four of six second looks": _attribute(trust_search, "_SECOND_LOOKS", 2),
+    "all leaders but one": _attribute(trust_search, "_LOOKS", ((3, 2), (8, 1))),
     "a search without limit": _attribute(trust_search, "_asked_without_limit", lambda found: found),
     "leverage in scores": _attribute(ScoredRows, "leverage", lambda self, weights, theta: np.zeros(self.count)),
 }

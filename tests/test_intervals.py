@@ -30,7 +30,7 @@ def test_the_level():
 
 
 def test_a_reports_lines():
-    shown = lines(Quantities(["a", "b"], DRAWS), PLAIN)
+    shown = lines(Quantities(["a", "b"], DRAWS, 2), PLAIN)
     for line in shown:
         flat, sd = DRAWS[..., line.place].ravel(), np.sqrt(PLAIN.covariance[line.place, line.place])
         assert (line.low, line.high) == pytest.approx(np.quantile(flat, [0.025, 0.975]))

@@ -135,7 +135,7 @@ def test_codes_that_were_taken_for_numbers_are_told_with_the_way_out(tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     words = ["fit", tmp_path / "t.csv", "--target", "mass", "--out", tmp_path / "run", *QUICK]
     said = invoke(*words)
-    assert "-999 is a code for missing in waist: 4 cells are taken for numbers." in said
+    assert "-999 is a code for missing in waist: 4 cells, whose rows hardly count." in said
     assert "-999 is a code for missing in mass, the target, of 3 rows." in said
     assert "To leave these rows out: --missing -999 --drop-missing." in said
     errors = pd.read_csv(tmp_path / "run" / "rows.csv")["prediction_error"]

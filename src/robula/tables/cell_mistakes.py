@@ -183,7 +183,8 @@ def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[
         evidence += _right(given.at(at)(score - expected[at, rows] - slopes[at, also] * moved))
     # A density of logarithms is one of the values times the value.
     only_one = logarithmic[first] != logarithmic[second]
-    evidence[only_one] += np.where(logarithmic[first], 1.0, -1.0)[only_one] * np.log((one / other)[only_one])
+    sign = np.where(logarithmic[first[only_one]], 1.0, -1.0)
+    evidence[only_one] += sign * np.log(one[only_one] / other[only_one])
     nothing = np.zeros(len(values), dtype=bool)
     # A column has many partners; with all of them together it is exchanged as often as it slips.
     before = _BEFORE / (len(columns) - 1)

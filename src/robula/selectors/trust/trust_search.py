@@ -234,7 +234,7 @@ def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
     return group if group.evidence > followed.evidence + followed.paid + constants.PRICE else None
 
 
-def _leading(begun: list[Explanation], looks: tuple[tuple[int, int], ...] = _LOOKS) -> list[Explanation]:
+def _leading(begun: list[Explanation], looks: tuple[tuple[int, int], ...]) -> list[Explanation]:
     """The few of many beginnings that lead after some looks, the best one first."""
     for steps, number in looks:
         begun = sorted((explanation.fit(steps) for explanation in begun), key=lambda seen: -seen.evidence)[:number]
@@ -253,7 +253,7 @@ def _shifts(explanation: Explanation) -> list[Explanation]:
 def _best_few(begun: list[Explanation]) -> list[Explanation]:
     """The few of many beginnings that lead and differ from each other, settled."""
     settled: list[Explanation] = []
-    for explanation in _leading(begun):
+    for explanation in _leading(begun, _LOOKS):
         if not any(explanation.is_like(other) for other in settled):
             settled.append(_settled(explanation, _reach(settled)))
     return settled
