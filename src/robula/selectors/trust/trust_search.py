@@ -169,7 +169,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         _best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS])
     )
     found = {_NOTHING: _nothing_wrong(rows, thetas[0], gross), _GROSS: gross}
-    distinct = _distinct(rows, [gross.theta, *thetas[1:]])[:3]
+    distinct = _distinct(rows, [gross.theta, *thetas[1:]])
     declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
     shifted = _with_any_law(_best_few([shift for law in declared for shift in _shifts(law)]))
     if shifted:
@@ -286,6 +286,7 @@ def _best_allowed(explanations: list[Explanation]) -> Explanation:
 
 
 def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
+    """The first three of these parameters (d,) that predict rows differently."""
     kept: list[FloatArray] = []
     for theta in thetas:
         features = rows.model.features(theta)
