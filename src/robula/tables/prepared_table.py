@@ -70,10 +70,8 @@ def prepare_table(
     numbers = with_numbers(left, read, missing)
     rows = numbers[complete_rows(numbers, left, drop=drop_missing, remedy=", or columns with --exclude")]
     if len(rows) < 2:
-        raise InputError(
-            f"{len(rows)} row(s) without missing values are left, and 2 or more are needed. {_lacking(numbers)} "
-            "Leave out such columns with --exclude."
-        )
+        lacking = f" {_lacking(numbers)} Leave out such columns with --exclude." if len(numbers) > len(rows) else ""
+        raise InputError(f"{len(rows)} row(s) without missing values are left, and 2 or more are needed.{lacking}")
     encoding = replace(learn_encoding(rows, columns), missing=list(missing))
     if target is not None and rows[target].nunique() < 2:
         raise InputError(
