@@ -40,6 +40,7 @@ from robula.selectors.trust import beginnings, explanation, trust_constants, tru
 from robula.selectors.trust.bad_population import BadPopulation  # noqa: E402
 from robula.selectors.trust.scored_rows import ScoredRows  # noqa: E402
 from robula.simulate.attacks import ATTACKS  # noqa: E402
+from robula.sklearn import RobustBayesianRegressor  # noqa: E402
 
 _RESULTS = Path(__file__).parent / "results"
 _KINDS = ("y*10", "x*10", "x=-999", "copies", "y/10", "x/10", "y+4s", "shuffled y", "other population")
@@ -174,13 +175,10 @@ def _lab(attack: str, dim: int, share: float, declared: bool) -> dict[str, float
 
 
 def _regression(X: np.ndarray, y: np.ndarray) -> tuple[robula.LinearModel, np.ndarray]:
-    """The model in standardised columns, and what turns its coefficients into those of X."""
-    centre, scale = X.mean(axis=0), X.std(axis=0)
-    unit = y.std()
-    model = robula.LinearModel(
-        (X - centre) / scale, (y - y.mean()) / unit, noise_scale="estimate", prior=_PRIOR, intercept=True
-    )
-    return model, unit / scale
+    """The model that the estimator makes of these rows, and what turns its coefficients into those of X."""
+    coordinates, model = RobustBayesianRegressor()._to_sample(X, y, {})
+    assert isinstance(model, robula.LinearModel)
+    return model, coordinates.response_scale / coordinates.scale
 
 
 def _some_rows(data: sets.DataSet) -> sets.DataSet:
