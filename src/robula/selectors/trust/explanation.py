@@ -13,6 +13,7 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import BadPopulation, gross_log_density, odds_by_cells, scale_of_gross_rows
+from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_of_doubt
@@ -32,8 +33,7 @@ _SETTLED = 0.02
 _NO_NOISE = 1e-6
 # Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram;
 # of shifted rows their share and shift.
-_PARAMETERS_OF_A_POPULATION = 7.0
-_PARAMETERS_OF_SHIFTED_ROWS = 2.0
+_PARAMETERS_OF_A_POPULATION, _PARAMETERS_OF_SHIFTED_ROWS = 7.0, 2.0
 
 
 class Explanation:
@@ -67,9 +67,13 @@ class Explanation:
         Tempered log evidence.
     wanted : float
         Share of rows that it would call bad without a budget.
+    mistakes, conforming : ChanceOfMistake or None, ndarray (n,)
+        Where deviating rows are no mistakes, and the weights before that was asked.
     """
 
     price = 0.0  # is in the evidence
+    mistakes: ChanceOfMistake | None = None
+    conforming: FloatArray
 
     def __init__(
         self,
@@ -126,9 +130,9 @@ class Explanation:
 
     def with_law(self, freedom: int) -> Explanation:
         """Return a copy with a law of another freedom."""
-        law = self.law if self.free else None
+        law, leverage, keeping = self.law if self.free else None, self.leverage, self.keeping
         other = Explanation(
-            self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=self.leverage, keeping=self.keeping
+            self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=leverage, keeping=keeping
         )
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         other.weights, other.scores, other.members = self.weights, self.scores, self.members

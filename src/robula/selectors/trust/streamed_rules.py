@@ -47,6 +47,8 @@ class Judged(NamedTuple):
         The log odds fall by this times the row's gradient as theta moves.
     most : float or None
         The share of bad rows, where that is what decides the rule's one parameter.
+    mistakes : ndarray, shape (b,), or 1
+        Chance that a row which deviates is a mistake.
     """
 
     log_odds: FloatArray
@@ -54,6 +56,7 @@ class Judged(NamedTuple):
     columns: FloatArray
     slope: FloatArray
     most: float | None = None
+    mistakes: FloatArray | float = 1.0
 
 
 class Rule(ABC):
@@ -97,7 +100,7 @@ class Rule(ABC):
 
     def hold_within_budget(self, fit: Any, sample: ModelWithLaw, space: FeatureSpace | None = None) -> None:
         """Where the fit took something off log odds to stay within its budget, all rows decide how much."""
-        weights: FloatArray = fit.weights
+        weights: FloatArray = fit.conforming if isinstance(fit, Explanation) else fit.weights
         if fit.wanted <= float((1.0 - weights).mean()) + 1e-3:
             return
         judged = self.judge(sample, fit.theta, space)
@@ -257,7 +260,7 @@ class NumberRule(Rule):
             PopulationRule(population, fit.rows, fit.members[:, index])
             for index, population in enumerate(fit.populations)
         ]
-        self._handicaps, self._exact_law = fit.handicaps, fit.rows.exact_law
+        self._handicaps, self._exact_law, self._mistakes = fit.handicaps, fit.rows.exact_law, fit.mistakes
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample, places.space)
 
@@ -275,13 +278,13 @@ class NumberRule(Rule):
             prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density)
         bad = joint - prior - self._price_of_the_unseen(rows, fixed)
         ratio = bad - self._of_clean_rows(rows, theta, scores)
-        return self._judged(
-            prior + self.gate[0],
-            ratio,
-            ones[:, None],
-            ones,
-            lambda: bad - self._of_clean_rows(rows, self._theta, fixed),
-        )
+
+        def at_the_fit() -> FloatArray:
+            ratio: FloatArray = bad - self._of_clean_rows(rows, self._theta, fixed)
+            return ratio
+
+        judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, at_the_fit)
+        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(rows.space, at_the_fit()))
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)

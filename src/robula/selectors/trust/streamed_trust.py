@@ -58,7 +58,7 @@ class Weighing:
         """Weights (b,)."""
         clean = np.zeros(model.n_rows)
         for chance, judged in zip(self.chances, self._judged(model), strict=True):
-            clean += chance * expit(-judged.log_odds)
+            clean += chance * (1.0 - judged.mistakes * expit(judged.log_odds))
         return without_bad_rows(clean)
 
     def _judged(self, model: ModelWithLaw) -> Iterator[Judged]:
@@ -90,13 +90,13 @@ class Weighing:
         scores = np.zeros((model.n_rows, size)) if model.response_kind == "label" else None
         first = dim
         for rule, chance, judged in zip(self.rules, self.chances, self._judged(model), strict=True):
-            odds, prior_odds, columns, slope, most = judged
+            odds, prior_odds, columns, slope, most, mistakes = judged
             doubt, expected = expit(odds), expit(prior_odds)
-            weights += chance * (1.0 - doubt)
+            weights += chance * (1.0 - mistakes * doubt)
             change = doubt * (1.0 - doubt)
-            following += chance * change * slope
+            following += chance * mistakes * change * slope
             own = slice(first, first + columns.shape[1])
-            slopes[:dim, own] = chance * gradients.T @ (columns * change[:, None])
+            slopes[:dim, own] = chance * gradients.T @ (columns * (mistakes * change)[:, None])
             if most is None:
                 residual = columns * (doubt - expected)[:, None]
                 slopes[own, :dim] = (columns * (change * slope)[:, None]).T @ gradients

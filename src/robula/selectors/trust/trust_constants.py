@@ -48,6 +48,13 @@ SEEN = 2.58
 #: Log odds against a population of bad rows before the data are seen: 20 to 1.
 PRICE = 3.0
 
+#: How often chance alone says that the features foretell which rows deviate, and so that they are no mistakes. A
+#: false-alarm rate; asked from FEW_ROWS on, and where the law is only nearly right.
+FORETOLD = 1e-3
+#: Log odds beyond which deviating rows are asked apart where they are: nine deviations. Measured on 15 tables (docs/
+#: method.md): with 10 a bend nearby excuses slipped decimals.
+FAR_OUT = 40.0
+
 #: A row that is in the table so many times as often as any other was copied in. Measured: chance repeats one row at
 #: most 2.7 times as often as the next (geyser 7 and 3, Gunnels 8 and 3; the 290 tables of docs/method.md).
 COPIED = 5
