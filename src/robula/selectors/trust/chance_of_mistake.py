@@ -32,8 +32,8 @@ def excused(rows: ScoredRows, weights: FloatArray, decisive: FloatArray) -> tupl
     """
     if rows.exact_law or rows.maturity < 1.0:
         return weights, None
-    mistakes = ChanceOfMistake.found(rows.space, 1.0 - weights, decisive)
-    return weights if mistakes is None else 1.0 - (1.0 - weights) * mistakes(rows.space, decisive), mistakes
+    mistakes = ChanceOfMistake.found(rows, 1.0 - weights, decisive)
+    return weights if mistakes is None else 1.0 - (1.0 - weights) * mistakes(rows, decisive), mistakes
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class ChanceOfMistake:
     far: Foretold | None
 
     @classmethod
-    def found(cls, space: FeatureSpace, deviating: FloatArray, decisive: FloatArray) -> ChanceOfMistake | None:
+    def found(cls, rows: ScoredRows, deviating: FloatArray, decisive: FloatArray) -> ChanceOfMistake | None:
         """From the probabilities (n,) that rows deviate and their log odds (n,); None if they deviate anywhere."""
         beyond = decisive > constants.FAR_OUT
-        near, far = (_foretold(space, np.where(band, deviating, 0.0)) for band in (~beyond, beyond))
+        near, far = (_foretold(rows, np.where(band, deviating, 0.0)) for band in (~beyond, beyond))
         return None if near is None and far is None else cls(near, far)
 
-    def __call__(self, space: FeatureSpace, decisive: FloatArray) -> FloatArray:
+    def __call__(self, rows: ScoredRows, decisive: FloatArray) -> FloatArray:
         """Chances (b,) of rows, of which the log odds (b,) of deviating are known."""
         beyond = decisive > constants.FAR_OUT
         chances = np.ones(len(decisive))
         for band, foretold in ((~beyond, self.near), (beyond, self.far)):
             if foretold is not None:
-                chances = np.where(band & _usual(space), foretold.chances(space), chances)
+                chances = np.where(band & _usual(rows), foretold.chances(rows.space), chances)
         return chances
 
 
@@ -90,13 +90,13 @@ class Foretold:
         return np.minimum(1.0, self.common / shares)
 
 
-def _foretold(space: FeatureSpace, deviating: FloatArray) -> Foretold | None:
+def _foretold(rows: ScoredRows, deviating: FloatArray) -> Foretold | None:
     """Regress the probabilities (n,) on the places; None where chance foretells as much.
 
     The slopes are shrunk by what chance would explain once in a thousand data sets (an F test): the rest is foretold.
     """
-    usual = _usual(space)
-    columns, seen = _columns(space), deviating[usual]
+    usual = _usual(rows)
+    columns, seen = _columns(rows.space), deviating[usual]
     if float(seen.sum()) < _FEWEST:
         return None
     left, sizes, right = np.linalg.svd(columns[usual], full_matrices=False)
@@ -123,7 +123,8 @@ def _columns(space: FeatureSpace) -> FloatArray:
     return np.column_stack([np.ones(len(inner)), inner, inner**2, space.distance])
 
 
-def _usual(space: FeatureSpace) -> BoolArray:
-    """Rows (b,) that are where they say: a wrong cell puts a row elsewhere."""
-    usual: BoolArray = space.apart <= 0.0
+def _usual(rows: ScoredRows) -> BoolArray:
+    """Rows (b,) among the others: a wrong cell puts a row elsewhere, a code deviates for itself, and of far rows the
+    others say nothing (one in a hundred is so far)."""
+    usual: BoolArray = (rows.bad_odds <= 0.0) & (rows.space.distance <= constants.SEEN)
     return usual

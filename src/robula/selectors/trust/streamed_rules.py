@@ -284,7 +284,7 @@ class NumberRule(Rule):
             return ratio
 
         judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, at_the_fit)
-        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(rows.space, at_the_fit()))
+        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(rows, at_the_fit()))
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)
