@@ -124,7 +124,10 @@ def _columns(space: FeatureSpace) -> FloatArray:
 
 
 def _usual(rows: ScoredRows) -> BoolArray:
-    """Rows (b,) among the others: a wrong cell puts a row elsewhere, a code deviates for itself, and of far rows the
-    others say nothing (one in a hundred is so far)."""
+    """Rows (b,) that are asked where they are.
+
+    A wrong cell puts a row elsewhere, a code is none of the model's business, and of far rows (one in a hundred is so
+    far) the others say nothing.
+    """
     usual: BoolArray = (rows.bad_odds <= 0.0) & (rows.space.distance <= constants.SEEN)
     return usual
