@@ -1,0 +1,80 @@
+"""Mistakes happen anywhere: rows that deviate where the features foretell it are kept."""
+
+import numpy as np
+import pytest
+
+import robula
+from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
+from robula.selectors.trust.scored_rows import ScoredRows
+
+ROWS, SHARE = 800, 0.06
+
+
+def _model(seed: int, where: str, *, noise_scale: float | str = "estimate") -> tuple[robula.LinearModel, np.ndarray]:
+    """A line with rows that are five widths higher: anywhere, or in one corner of the second and third column."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (ROWS, 3))
+    y = X @ [1.0, -1.0, 0.5] + rng.standard_normal(ROWS)
+    order = rng.permutation(ROWS) if where == "anywhere" else np.argsort(-X[:, 1] - X[:, 2], kind="stable")
+    shifted = np.zeros(ROWS, dtype=bool)
+    shifted[order[: int(SHARE * ROWS)]] = True
+    y[shifted] += 5.0
+    prior = robula.NormalPrior(0.0, 100.0)
+    return robula.LinearModel(X, y, noise_scale=noise_scale, prior=prior, intercept=True), shifted
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_shift_is_a_mistake_anywhere_and_a_lack_of_the_model_in_a_corner(seed: int) -> None:
+    model, shifted = _model(seed, "anywhere")
+    found = robula.trust(model, 0.1)
+    assert found.weights[shifted].mean() < 0.1
+    assert not len(found.contested)
+
+    model, shifted = _model(seed, "corner")
+    found = robula.trust(model, 0.1)
+    assert found.weights[shifted].mean() > 0.8
+    assert np.isin(np.flatnonzero(shifted), found.contested).mean() > 0.5
+    assert any("follows another line" in words for words in found.law)
+
+
+def test_a_law_that_is_taken_at_its_word_excuses_nothing() -> None:
+    model, shifted = _model(1, "corner", noise_scale=1.0)
+    assert robula.trust(model, 0.1).weights[shifted].mean() < 0.2
+
+
+def test_chance_alone_foretells_once_in_a_thousand() -> None:
+    """150 sets of rows that deviate anywhere: at 0.1 % each, three or more happen once in 2000 runs of this test."""
+    model, _ = _model(3, "anywhere")
+    rows, nowhere = ScoredRows(model), np.full(ROWS, 5.0)
+    rng = np.random.default_rng(0)
+    foretold = [
+        ChanceOfMistake.found(rows, (rng.random(ROWS) < SHARE).astype(float), nowhere) is not None for _ in range(150)
+    ]
+    assert sum(foretold) < 3
+
+
+def test_rows_far_out_are_asked_apart() -> None:
+    """What the model lacks in a corner is no excuse for slipped decimals, also there."""
+    model, shifted = _model(1, "corner")
+    rng = np.random.default_rng(5)
+    slipped = np.zeros(ROWS, dtype=bool)
+    slipped[rng.choice(ROWS, 24, replace=False)] = True
+    y = model.y.copy()
+    y[slipped] = 100.0 + rng.standard_normal(24)
+    spoilt = robula.LinearModel(
+        model.design[:, 1:], y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0), intercept=True
+    )
+    weights = robula.trust(spoilt, 0.1).weights
+    assert weights[slipped].max() < 0.1
+    assert weights[shifted & ~slipped].mean() > 0.8
+
+
+def test_rows_in_blocks_are_excused_alike() -> None:
+    model, shifted = _model(2, "corner")
+    whole = robula.trust(model, 0.1)
+    large = robula.LargeModel.of(model)
+    from robula.selectors.trust.streamed_trust import trust_by_passes
+
+    found = trust_by_passes(large, 0.1).found
+    assert found.weights[shifted].mean() > 0.8
+    assert np.abs(found.weights - whole.weights).mean() < 0.03
