@@ -136,6 +136,7 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "price of rows that are not odd": _attribute(trust_constants, "SEEN", 0.0),
     "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
     "wrong cells": _attribute(ModelWithLaw, "cell_odds", lambda self: np.full(self.n_rows, -np.inf)),
+    "places of mistakes": _attribute(trust_search, "excused", lambda rows, weights, decisive: (weights, None)),
     "leverage of doubt": _without_leverage_of_doubt,
     "beginning: best half": _without_beginning(1),
     "beginning: window": _without_beginning(2),
