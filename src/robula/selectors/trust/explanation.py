@@ -25,8 +25,7 @@ NO_SHARE = 1e-300  #: stands for a share of 0 whose logarithm is needed
 FREEDOMS = (2, 1, 0)
 FULL_FREEDOM = FREEDOMS[0]
 # What the law's covariates and the leverages are looked at again at, in steps.
-_LOOK_AGAIN = (2, 8)
-_LEVERAGE_EVERY = 5
+_LOOK_AGAIN, _LEVERAGE_EVERY = (2, 8), 5
 # Nats within which a fit counts as settled.
 _SETTLED = 0.02
 # Noise, in units of the spread of the responses, that is none: they are not recorded to so many digits.
@@ -275,8 +274,8 @@ class Explanation:
     @property
     def paid(self) -> float:
         """Nats of the evidence that rows have paid for being called bad."""
-        called = np.column_stack([self._gross_members, self.members])
-        return self.rows.coarsening * float((called * self._prices()).sum())
+        called = np.column_stack([self._gross_members, self.members]) * self._prices()
+        return self.rows.coarsening * float(called.sum())
 
     @property
     def exact(self) -> bool:
@@ -305,16 +304,14 @@ class Explanation:
 
     def _evidence(self) -> float:
         """Log evidence, less Occam's factors; a row counts ``coarsening``."""
-        counted = self.rows.coarsening
-        scores = self.scores
+        counted, scores = self.rows.coarsening, self.scores
         evidence = counted * self.log_likelihood + self.log_prior
         if self.free:
             slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
             evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
-        sizes = np.log1p(counted * self.members.sum(axis=0))
-        for size, population in zip(sizes, self.populations, strict=True):
+        for size, population in zip(np.log1p(counted * self.members.sum(axis=0)), self.populations, strict=True):
             if population.placed:
                 evidence -= 0.5 * _PARAMETERS_OF_A_POPULATION * float(size) + constants.PRICE * self.rows.maturity
                 evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * self.rows.exact_law
@@ -337,8 +334,7 @@ class Explanation:
 
     def _law_covariates(self) -> LawCovariates:
         """What the law may follow from place to place, as the rows suggest it now."""
-        any_place = self.freedom == FULL_FREEDOM
-        return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, any_place)
+        return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, self.freedom == FULL_FREEDOM)
 
 
 def _log_sum(columns: FloatArray) -> FloatArray:
