@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import f as ratio_of_variances
+from scipy.special import fdtri
 
 from robula._types import BoolArray, FloatArray
 from robula.selectors.trust import trust_constants as constants
@@ -108,7 +108,7 @@ def _foretold(rows: ScoredRows, deviating: FloatArray) -> Foretold | None:
     explained = float(((seen - mean) ** 2).sum()) - unexplained
     if rank < 2 or freedom < 1 or unexplained <= 0.0:
         return None
-    by_chance = float(ratio_of_variances.isf(constants.FORETOLD, rank - 1, freedom)) * unexplained / freedom
+    by_chance = float(fdtri(rank - 1, freedom, 1.0 - constants.FORETOLD)) * unexplained / freedom
     kept = 1.0 - by_chance * (rank - 1) / max(explained, _LEAST_SHARE)
     if kept <= 0.0:
         return None
