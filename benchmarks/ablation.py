@@ -38,6 +38,7 @@ from robula.experiments.runner import leave_with_parent  # noqa: E402
 from robula.models.law import ModelWithLaw  # noqa: E402
 from robula.selectors.trust import beginnings, explanation, trust_constants, trust_search, trust_selector  # noqa: E402
 from robula.selectors.trust.bad_population import BadPopulation  # noqa: E402
+from robula.selectors.trust.chance_of_mistake import Places  # noqa: E402
 from robula.selectors.trust.scored_rows import ScoredRows  # noqa: E402
 from robula.simulate.attacks import ATTACKS  # noqa: E402
 from robula.sklearn import RobustBayesianRegressor  # noqa: E402
@@ -136,7 +137,7 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "price of rows that are not odd": _attribute(trust_constants, "SEEN", 0.0),
     "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
     "wrong cells": _attribute(ModelWithLaw, "cell_odds", lambda self: np.full(self.n_rows, -np.inf)),
-    "places of mistakes": _attribute(trust_search, "excused", lambda rows, weights, decisive: (weights, None)),
+    "places of mistakes": _attribute(Places, "excuse", lambda self, weights, decisive: (weights, None)),
     "leverage of doubt": _without_leverage_of_doubt,
     "beginning: best half": _without_beginning(1),
     "beginning: window": _without_beginning(2),

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import robula
-from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
+from robula.selectors.trust.chance_of_mistake import ChanceOfMistake, Places
 from robula.selectors.trust.scored_rows import ScoredRows
+from robula.selectors.trust.streamed_trust import trust_by_passes
 
 ROWS, SHARE = 800, 0.06
 
@@ -45,10 +46,10 @@ def test_a_law_that_is_taken_at_its_word_excuses_nothing() -> None:
 def test_chance_alone_foretells_once_in_a_thousand() -> None:
     """150 sets of rows that deviate anywhere: at 0.1 % each, three or more happen once in 2000 runs of this test."""
     model, _ = _model(3, "anywhere")
-    rows, nowhere = ScoredRows(model), np.full(ROWS, 5.0)
+    places, nowhere = Places(ScoredRows(model)), np.full(ROWS, 5.0)
     rng = np.random.default_rng(0)
     foretold = [
-        ChanceOfMistake.found(rows, (rng.random(ROWS) < SHARE).astype(float), nowhere) is not None for _ in range(150)
+        ChanceOfMistake.found(places, (rng.random(ROWS) < SHARE).astype(float), nowhere) is not None for _ in range(150)
     ]
     assert sum(foretold) < 3
 
@@ -72,9 +73,15 @@ def test_rows_far_out_are_asked_apart() -> None:
 def test_rows_in_blocks_are_excused_alike() -> None:
     model, shifted = _model(2, "corner")
     whole = robula.trust(model, 0.1)
-    large = robula.LargeModel.of(model)
-    from robula.selectors.trust.streamed_trust import trust_by_passes
-
-    found = trust_by_passes(large, 0.1).found
+    found = trust_by_passes(robula.LargeModel.of(model), 0.1).found
     assert found.weights[shifted].mean() > 0.8
-    assert np.abs(found.weights - whole.weights).mean() < 0.03
+    # As where nothing is excused (test_streamed_trust.py).
+    assert np.abs(found.weights - whole.weights).mean() < 0.005
+
+
+def test_without_features_there_is_no_place() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal(300)
+    y[:20] += 8.0
+    model = robula.LinearModel(np.zeros((300, 1)), y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0))
+    assert robula.trust(model, 0.1).weights[:20].mean() < 0.1

@@ -7,17 +7,17 @@ that deviate where more of them do than at most places are no mistakes beyond th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import fdtri
 
 from robula._types import BoolArray, FloatArray
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.scored_rows import ScoredRows
 
-# Singular values below this share of the largest are rounding.
-_RANK = 1e-8
+# Squared singular values below this share of the largest are rounding.
+_RANK = 1e-12
 # Fewer rows than this have no place.
 _FEWEST = 2.0
 # The share of deviating rows that all places have: a quarter of the rows are at places with less.
@@ -25,15 +25,40 @@ _COMMON = 0.25
 _LEAST_SHARE = 1e-9
 
 
-def excused(rows: ScoredRows, weights: FloatArray, decisive: FloatArray) -> tuple[FloatArray, ChanceOfMistake | None]:
-    """Weights (n,) with trust in rows that deviate where the features foretell it, and what says so.
+class Places:
+    """Where the rows of a model are, looked at once for all explanations.
 
-    An exact law lacks nothing, and few rows cannot show a place.
+    Attributes
+    ----------
+    columns : ndarray, shape (n, 2 r + 2)
+        1, the bounded coordinates, their squares and the distance.
+    usual : ndarray of bool, shape (n,)
+        Rows that are asked where they are. A wrong cell puts a row elsewhere, a code is none of the model's business,
+        and of far rows (one in a hundred is so far) the others say nothing.
     """
-    if rows.exact_law or rows.maturity < 1.0:
-        return weights, None
-    mistakes = ChanceOfMistake.found(rows, 1.0 - weights, decisive)
-    return weights if mistakes is None else 1.0 - (1.0 - weights) * mistakes(rows, decisive), mistakes
+
+    def __init__(self, rows: ScoredRows) -> None:
+        self._rows, inner = rows, rows.space.inner
+        self.columns = np.column_stack([np.ones(rows.count), inner, inner**2, rows.space.distance])
+        self.usual: BoolArray = (rows.bad_odds <= 0.0) & (rows.space.distance <= constants.SEEN)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """F (2 r + 2, k) that makes the columns of usual rows orthonormal, k their rank."""
+        asked = self.columns[self.usual]
+        squares, axes = np.linalg.eigh(asked.T @ asked)
+        told = squares > _RANK * squares[-1]
+        return np.asarray(axes[:, told] / np.sqrt(squares[told]))
+
+    def excuse(self, weights: FloatArray, decisive: FloatArray) -> tuple[FloatArray, ChanceOfMistake | None]:
+        """Weights (n,) with trust in rows that deviate where the features foretell it, and what says so.
+
+        An exact law lacks nothing, and few rows cannot show a place.
+        """
+        if self._rows.exact_law or self._rows.maturity < 1.0:
+            return weights, None
+        mistakes = ChanceOfMistake.found(self, 1.0 - weights, decisive)
+        return weights if mistakes is None else 1.0 - (1.0 - weights) * mistakes(self, decisive), mistakes
 
 
 @dataclass(frozen=True)
@@ -53,19 +78,19 @@ class ChanceOfMistake:
     far: Foretold | None
 
     @classmethod
-    def found(cls, rows: ScoredRows, deviating: FloatArray, decisive: FloatArray) -> ChanceOfMistake | None:
+    def found(cls, places: Places, deviating: FloatArray, decisive: FloatArray) -> ChanceOfMistake | None:
         """From the probabilities (n,) that rows deviate and their log odds (n,); None if they deviate anywhere."""
         beyond = decisive > constants.FAR_OUT
-        near, far = (_foretold(rows, np.where(band, deviating, 0.0)) for band in (~beyond, beyond))
+        near, far = (_foretold(places, np.where(band, deviating, 0.0)) for band in (~beyond, beyond))
         return None if near is None and far is None else cls(near, far)
 
-    def __call__(self, rows: ScoredRows, decisive: FloatArray) -> FloatArray:
+    def __call__(self, places: Places, decisive: FloatArray) -> FloatArray:
         """Chances (b,) of rows, of which the log odds (b,) of deviating are known."""
         beyond = decisive > constants.FAR_OUT
         chances = np.ones(len(decisive))
         for band, foretold in ((~beyond, self.near), (beyond, self.far)):
             if foretold is not None:
-                chances = np.where(band & _usual(rows), foretold.chances(rows.space), chances)
+                chances = np.where(band & places.usual, foretold.chances(places), chances)
         return chances
 
 
@@ -84,50 +109,31 @@ class Foretold:
     slopes: FloatArray
     common: float
 
-    def chances(self, space: FeatureSpace) -> FloatArray:
+    def chances(self, places: Places) -> FloatArray:
         """Chance (b,) that a deviating row is one of those that any place has."""
-        shares: FloatArray = np.maximum(_columns(space) @ self.slopes, _LEAST_SHARE)
+        shares: FloatArray = np.maximum(places.columns @ self.slopes, _LEAST_SHARE)
         return np.minimum(1.0, self.common / shares)
 
 
-def _foretold(rows: ScoredRows, deviating: FloatArray) -> Foretold | None:
+def _foretold(places: Places, deviating: FloatArray) -> Foretold | None:
     """Regress the probabilities (n,) on the places; None where chance foretells as much.
 
     The slopes are shrunk by what chance would explain once in a thousand data sets (an F test): the rest is foretold.
     """
-    usual = _usual(rows)
-    columns, seen = _columns(rows.space), deviating[usual]
+    seen = deviating[places.usual]
     if float(seen.sum()) < _FEWEST:
         return None
-    left, sizes, right = np.linalg.svd(columns[usual], full_matrices=False)
-    rank = int((sizes > _RANK * sizes[0]).sum())
+    asked, rank = places.columns[places.usual], places.factor.shape[1]
     freedom = len(seen) - rank
-    slopes = right[:rank].T @ ((left[:, :rank].T @ seen) / sizes[:rank])
-    mean = float(seen.mean())
-    unexplained = float(((seen - columns[usual] @ slopes) ** 2).sum())
-    explained = float(((seen - mean) ** 2).sum()) - unexplained
-    if rank < 2 or freedom < 1 or unexplained <= 0.0:
+    if rank < 2 or freedom < 1:
         return None
-    by_chance = float(fdtri(rank - 1, freedom, 1.0 - constants.FORETOLD)) * unexplained / freedom
-    kept = 1.0 - by_chance * (rank - 1) / max(explained, _LEAST_SHARE)
-    if kept <= 0.0:
+    slopes = places.factor @ (places.factor.T @ (asked.T @ seen))
+    mean, shares = float(seen.mean()), asked @ slopes
+    unexplained, explained = float(((seen - shares) ** 2).sum()), float(((shares - mean) ** 2).sum())
+    by_chance = float(fdtri(rank - 1, freedom, 1.0 - constants.FORETOLD)) * (rank - 1) * unexplained / freedom
+    if explained <= by_chance:
         return None
+    kept = 1.0 - by_chance / explained
     slopes = kept * slopes
     slopes[0] += (1.0 - kept) * mean
-    return Foretold(slopes, max(float(np.quantile(columns[usual] @ slopes, _COMMON)), _LEAST_SHARE))
-
-
-def _columns(space: FeatureSpace) -> FloatArray:
-    """A place (b, 2 r + 2): 1, the bounded coordinates, their squares and the distance."""
-    inner = space.inner
-    return np.column_stack([np.ones(len(inner)), inner, inner**2, space.distance])
-
-
-def _usual(rows: ScoredRows) -> BoolArray:
-    """Rows (b,) that are asked where they are.
-
-    A wrong cell puts a row elsewhere, a code is none of the model's business, and of far rows (one in a hundred is so
-    far) the others say nothing.
-    """
-    usual: BoolArray = (rows.bad_odds <= 0.0) & (rows.space.distance <= constants.SEEN)
-    return usual
+    return Foretold(slopes, max(float(np.quantile(asked @ slopes, _COMMON)), _LEAST_SHARE))

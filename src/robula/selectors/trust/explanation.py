@@ -129,9 +129,9 @@ class Explanation:
 
     def with_law(self, freedom: int) -> Explanation:
         """Return a copy with a law of another freedom."""
-        law, leverage, keeping = self.law if self.free else None, self.leverage, self.keeping
+        law = self.law if self.free else None
         other = Explanation(
-            self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=leverage, keeping=keeping
+            self.rows, self.theta, self.budget, freedom=freedom, law=law, leverage=self.leverage, keeping=self.keeping
         )
         other.gross_share, other.gross_scale = self.gross_share, self.gross_scale
         other.weights, other.scores, other.members = self.weights, self.scores, self.members
@@ -274,8 +274,8 @@ class Explanation:
     @property
     def paid(self) -> float:
         """Nats of the evidence that rows have paid for being called bad."""
-        called = np.column_stack([self._gross_members, self.members]) * self._prices()
-        return self.rows.coarsening * float(called.sum())
+        called = np.column_stack([self._gross_members, self.members])
+        return self.rows.coarsening * float((called * self._prices()).sum())
 
     @property
     def exact(self) -> bool:

@@ -20,6 +20,7 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
+from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
 from robula.selectors.trust.feature_space import FeatureSpace
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
@@ -284,7 +285,9 @@ class NumberRule(Rule):
             return ratio
 
         judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, at_the_fit)
-        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(rows, at_the_fit()))
+        return (
+            judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(Places(rows), at_the_fit()))
+        )
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)

@@ -17,7 +17,7 @@ from robula.selectors.trust.beginnings import (
     suspects_by_place,
     suspects_by_score,
 )
-from robula.selectors.trust.chance_of_mistake import excused
+from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
 from robula.selectors.trust.label_flips import explain_labels
 from robula.selectors.trust.limit import within_limit
@@ -112,10 +112,10 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     else:
         rows = ScoredRows(model, exact_law)
         found, contested = _explain_numbers(rows, budget)
-        followed = _best_allowed(list(found.values()))
+        followed, places = _best_allowed(list(found.values())), Places(rows)
         for explanation in found.values():
             explanation.conforming = explanation.weights
-            explanation.weights, explanation.mistakes = excused(rows, explanation.weights, explanation.decisive)
+            explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
             if explanation is followed and explanation.mistakes is not None and contested is None:
                 contested = Contested(explanation.theta, explanation.weights - explanation.conforming)
             counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
