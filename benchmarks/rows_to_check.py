@@ -25,7 +25,7 @@ import pandas as pd  # noqa: E402
 import robula  # noqa: E402
 from benchmarks.realdata.catalogue import TUNED  # noqa: E402
 from benchmarks.realdata.sets import AbsentError, DataSet, load, stable_seed  # noqa: E402
-from robula.diagnosis.flagged_rows import flagged_by_weight  # noqa: E402
+from robula.diagnosis.flagged_rows import flagged_by_probability  # noqa: E402
 from robula.diagnosis.rows_to_check import odd_rows  # noqa: E402
 from robula.models.posterior_mode import weighted_mode  # noqa: E402
 from robula.simulate.attacks import ATTACKS, contaminated_regression  # noqa: E402
@@ -153,7 +153,7 @@ def odd(problems: Iterable[Spoiled], with_weights: bool = True) -> pd.DataFrame:
         listed = odd_rows(posterior, problem.X, response=problem.data.y)
         place = np.argsort(listed.order)
         found = (place[problem.bad] < _first(problem)).mean()
-        flagged = flagged_by_weight(weights, _FDR, law_off)
+        flagged = flagged_by_probability(weights, _FDR, law_off)
         lines.append(
             {
                 "set": problem.data.name,
@@ -180,7 +180,7 @@ def zoo(quick: bool, every: int) -> pd.DataFrame:
                 for seed in range(1 if quick or every > 1 else 3):
                     problem = contaminated_regression(attack, n_clean=500, dim=dim, contamination=epsilon, seed=seed)
                     found = robula.trust(problem.model, 0.25)
-                    flagged = flagged_by_weight(found.weights, _FDR, bool(found.law))
+                    flagged = flagged_by_probability(found.probabilities, _FDR, bool(found.law))
                     good = ~problem.outlier_mask[flagged]
                     lines.append(
                         {

@@ -65,10 +65,10 @@ class Flagged:
 def flag(posterior: Posterior, fdr: float = 0.1) -> Flagged:
     """Flag rows to inspect, with a limited share of good ones expected among them.
 
-    With the default selector a row's weight is its probability of being clean, so the mean weight of a set of rows is
-    the share of good ones expected in it. Rows are flagged whose own weight is at most ``fdr``. That is so if the law
-    of the rows is right. Where something was found to be off in it (``robula.trust(...).law``), 7 % more of the flagged
-    rows are expected to be good, as was measured, and rows must be the surer to be flagged.
+    The default selector knows each row's probability of being clean (``posterior.clean_probabilities``), and their mean
+    over a set of rows is the share of good ones expected in it. Rows are flagged whose own is at most ``fdr``. That is
+    so if the law of the rows is right. Where something was found to be off in it (``robula.trust(...).law``), 7 % more
+    of the flagged rows are expected to be good, as was measured, and rows must be the surer to be flagged.
 
     Parameters
     ----------
@@ -93,28 +93,28 @@ def flag(posterior: Posterior, fdr: float = 0.1) -> Flagged:
     if not isinstance(posterior, Posterior):
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
     fdr = check_share(fdr, "fdr", "the largest share of good rows among those flagged")
-    weights = posterior.row_weights
-    if "explanations" not in (posterior.settings.get("rows_found") or {}) and not (weights == 1.0).all():
+    clean = posterior.clean_probabilities
+    if clean is None:
         raise InputError(
             f"the row weights of {posterior.settings.get('selector', 'this selector')} are no probabilities, so no "
             'share of good rows follows from them; use selector="trust", the default.'
         )
     off = bool((posterior.settings.get("rows_found") or {}).get("law"))
-    rows = flagged_by_weight(weights, fdr, off)
-    expected = float(chance_good(weights[rows], off).mean()) if len(rows) else 0.0
-    return Flagged(rows, expected, fdr, len(weights), off)
+    rows = flagged_by_probability(clean, fdr, off)
+    expected = float(chance_good(clean[rows], off).mean()) if len(rows) else 0.0
+    return Flagged(rows, expected, fdr, len(clean), off)
 
 
-def chance_good(weights: FloatArray, law_off: bool) -> FloatArray:
-    """Probability (n,) of rows to be good: their weights, and that a law which is off has misjudged them."""
-    return 1.0 - (1.0 - weights) * (1.0 - GOOD_WHERE_LAW_IS_OFF) if law_off else weights
+def chance_good(clean: FloatArray, law_off: bool) -> FloatArray:
+    """Probability (n,) of rows to be good: to be clean, and that a law which is off has misjudged them."""
+    return 1.0 - (1.0 - clean) * (1.0 - GOOD_WHERE_LAW_IS_OFF) if law_off else clean
 
 
-def flagged_by_weight(weights: FloatArray, fdr: float, law_off: bool = False) -> IntArray:
+def flagged_by_probability(clean: FloatArray, fdr: float, law_off: bool = False) -> IntArray:
     """Rows that are good with a probability of at most ``fdr``, or bad for sure by their law, the least trusted first.
 
     A larger set could have that as its mean; where the law is only nearly right, the rows that it adds are too often
     good ones (benchmarks/results/rows_to_check.md), and hardly a bad one is among them.
     """
-    order = np.argsort(weights, kind="stable")
-    return order[: int(((chance_good(weights, law_off) <= fdr) | (weights < SURE)).sum())]
+    order = np.argsort(clean, kind="stable")
+    return order[: int(((chance_good(clean, law_off) <= fdr) | (clean < SURE)).sum())]

@@ -50,8 +50,13 @@ class ModelWithLaw(Model):
     response_kind: ResponseKind = "number"
     #: Where the law comes from, in words; None where the model itself has it.
     law_source: str | None = None
-    # Of the model with this identity.
-    _cell_odds: tuple[int, FloatArray] | None = None
+    _cell_odds: FloatArray | None = None
+
+    def __copy__(self) -> Self:
+        """Return a copy, made to be given other rows or responses: what its cells say is looked at anew."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _cell_odds=None)
+        return other
 
     @property
     @abstractmethod
@@ -93,12 +98,11 @@ class ModelWithLaw(Model):
 
         A code for "missing", a slipped decimal point, another unit, a value that belongs to another column.
         """
-        # Looked at once for a model; a copy of it has other rows.
-        if self._cell_odds is None or self._cell_odds[0] != id(self):
+        if self._cell_odds is None:
             cells = self.covariates if self.cells is None else self.cells
             names = [str(place) for place in range(cells.shape[1])]
-            self._cell_odds = id(self), odd_cells(cells, names, self.response, sure=True).row_log_odds
-        return self._cell_odds[1]
+            self._cell_odds = odd_cells(cells, names, self.response, sure=True).row_log_odds
+        return self._cell_odds
 
     @cached_property
     def response_codes(self) -> tuple[float, ...]:

@@ -118,7 +118,6 @@ class LinearModel(GeneralizedLinearModel):
         rows = len(root)
         root = root * math.sqrt(rows / total)
         compact = self.with_rows(root[:, :-1], root[:, -1])
-        compact.row_weights = None
         return compact, np.full(rows, total / rows)
 
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:

@@ -159,10 +159,14 @@ class Regression(ModelWithLaw):
         return part
 
     def with_rows(self, X: FloatArray, y: FloatArray) -> Self:
-        """Return the same model of other rows: features (m, p), or a whole design (m, c), and responses (m,)."""
+        """Return the same model of other rows: features (m, p), or a whole design (m, c), and responses (m,).
+
+        What the old rows had besides (offsets, prior weights, cells as recorded) does not go with them.
+        """
         other = copy(self)
         other._design = Design(X, self._design.intercept and X.shape[1] < self.columns, min_rows=1)
         other.n_rows = len(X)
+        other.offset = other.row_weights = other.recorded = None
         other._set_response(y)
         return other
 

@@ -105,6 +105,20 @@ class Posterior:
         known = self.settings.get("row_doubt")
         return np.zeros(self.draws.shape[-1]) if known is None else np.asarray(known, dtype=np.float64)
 
+    @cached_property
+    def clean_probabilities(self) -> FloatArray | None:
+        """Probability (n,) of each row to be clean; None where the selector's weights do not come from one.
+
+        A row's weight, but for rows in doubt that the fit would follow: they count less (docs/method.md).
+        """
+        found = self.settings.get("rows_found") or {}
+        if "explanations" not in found and not (self.row_weights == 1.0).all():
+            return None
+        probabilities = self.row_weights.copy()
+        less = found.get("counts_less", {"rows": [], "probabilities": []})
+        probabilities[np.asarray(less["rows"], dtype=np.intp)] = less["probabilities"]
+        return probabilities
+
     @property
     def flat_draws(self) -> FloatArray:
         """Draws of all chains as one list, shape (chains * draws, d)."""

@@ -21,9 +21,10 @@ from robula.result.posterior import Posterior
 from robula.run.collector import widened
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
+from robula.selectors.trust.conclusion import Trust
 from robula.selectors.trust.streamed_trust import trust_by_passes
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
-from robula.selectors.trust.trust_selector import Trust, TrustSelector
+from robula.selectors.trust.trust_selector import TrustSelector
 from robula.tables.row_source import Sums
 from robula.target.robust_target import QuadraticModel
 

@@ -50,6 +50,9 @@ class Judged(NamedTuple):
         The share of bad rows, where that is what decides the rule's one parameter.
     mistakes : ndarray, shape (b,), or 1
         Chance that a row which deviates is a mistake.
+    decisive : callable or None
+        Gives the log likelihood ratios (b,) of bad against clean at the fit's own theta, before prices; None where no
+        row is unmistakable.
     """
 
     log_odds: FloatArray
@@ -58,6 +61,7 @@ class Judged(NamedTuple):
     slope: FloatArray
     most: float | None = None
     mistakes: FloatArray | float = 1.0
+    decisive: Callable[[], FloatArray] | None = None
 
 
 class Rule(ABC):
@@ -78,8 +82,6 @@ class Rule(ABC):
     coordinates: BlockMap | None = None
     #: What is taken off the log odds of rows to stay within the budget.
     taken_off = 0.0
-    #: Whether rows that are unmistakable go beyond the budget too, as in :func:`within_budget`.
-    spares_sure_rows = True
 
     @abstractmethod
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
@@ -106,8 +108,9 @@ class Rule(ABC):
             return
         judged = self.judge(sample, fit.theta, space)
         held = np.ones(len(weights), dtype=np.bool_)
-        if self.spares_sure_rows:
-            held = judged.log_odds - judged.prior_odds <= constants.GROSS_ODDS
+        if judged.decisive is not None:
+            # Rows that are unmistakable go beyond the budget too, as in within_budget.
+            held = judged.decisive() <= constants.GROSS_ODDS
         unsure = held & (weights > 1e-6) & (weights < 1.0 - 1e-6)
         if unsure.any():
             odds = judged.log_odds[unsure]
@@ -124,18 +127,17 @@ class Rule(ABC):
         likelihood_ratio: FloatArray,
         columns: FloatArray,
         slope: FloatArray,
-        at_the_fit: Callable[[], FloatArray] | None = None,
+        decisive: Callable[[], FloatArray] | None = None,
     ) -> Judged:
-        """``at_the_fit`` gives the likelihood ratio (b,) at the fit's own theta."""
         odds = prior_odds + likelihood_ratio
         if not self.taken_off:
-            return Judged(odds, prior_odds, columns, slope)
+            return Judged(odds, prior_odds, columns, slope, decisive=decisive)
         held = np.ones(len(odds))
-        if at_the_fit is not None:
+        if decisive is not None:
             # Rows that go in any case are known once: if they changed with theta, a wider noise would call more rows
             # clean, which would widen it.
-            held[at_the_fit() > constants.GROSS_ODDS] = 0.0
-        return Judged(odds - self.taken_off * held, prior_odds, held[:, None], slope, self._most)
+            held[decisive() > constants.GROSS_ODDS] = 0.0
+        return Judged(odds - self.taken_off * held, prior_odds, held[:, None], slope, self._most, decisive=decisive)
 
 
 def rules_of(fits: Sequence[Any], sample: ModelWithLaw) -> list[Rule]:
@@ -179,9 +181,7 @@ class AllClean(Rule):
 
 
 class FlipRule(Rule):
-    """Labels flipped at one rate, or at one that depends on the row."""
-
-    spares_sure_rows = False  # no label is impossible
+    """Labels flipped at one rate, or at one that depends on the row; no label is impossible."""
 
     def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw, places: _Places) -> None:
         self._theta, self.gate = fit.theta, fit.gate
@@ -272,22 +272,21 @@ class NumberRule(Rule):
         share, scale = self._gross
         ones = np.ones(model.n_rows)
         prior = (math.log(share) - math.log1p(-share)) * ones
-        joint = prior + gross_log_density(fixed, scale) + rows.bad_odds - self._handicaps[0]
+        joint = prior + gross_log_density(fixed, scale) + rows.bad_odds
+        priced = joint - self._handicaps[0]
         for population, handicap in zip(self._populations, self._handicaps[1:], strict=True):
             odds, density = population.among(rows, fixed)
-            density = density + odds_by_cells(rows, population.placed) - handicap
-            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, odds + density)
-        bad = joint - prior - self._price_of_the_unseen(rows, fixed)
-        ratio = bad - self._of_clean_rows(rows, theta, scores)
+            bad = odds + density + odds_by_cells(rows, population.placed)
+            prior, joint = np.logaddexp(prior, odds), np.logaddexp(joint, bad)
+            priced = np.logaddexp(priced, bad - handicap)
 
-        def at_the_fit() -> FloatArray:
-            ratio: FloatArray = bad - self._of_clean_rows(rows, self._theta, fixed)
+        def decisive() -> FloatArray:
+            ratio: FloatArray = joint - prior - self._of_clean_rows(rows, self._theta, fixed)
             return ratio
 
-        judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, at_the_fit)
-        return (
-            judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(Places(rows), at_the_fit()))
-        )
+        ratio = priced - prior - self._price_of_the_unseen(rows, fixed) - self._of_clean_rows(rows, theta, scores)
+        judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, decisive)
+        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(Places(rows), decisive()))
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)

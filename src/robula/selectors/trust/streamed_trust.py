@@ -19,10 +19,11 @@ from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.selectors.selection import Selector
+from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
 from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to, without_bad_rows
 from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
-from robula.selectors.trust.trust_selector import PreparedTrust, Trust, TrustSelector, conclude, of_all_rows, weigh
+from robula.selectors.trust.trust_selector import PreparedTrust, TrustSelector, weigh
 from robula.tables.row_source import Sums
 
 # An explanation less probable than this is left out: no weight changes by more, and each costs as much as all passes.
@@ -90,7 +91,7 @@ class Weighing:
         scores = np.zeros((model.n_rows, size)) if model.response_kind == "label" else None
         first = dim
         for rule, chance, judged in zip(self.rules, self.chances, self._judged(model), strict=True):
-            odds, prior_odds, columns, slope, most, mistakes = judged
+            odds, prior_odds, columns, slope, most, mistakes, _ = judged
             doubt, expected = expit(odds), expit(prior_odds)
             weights += chance * (1.0 - mistakes * doubt)
             change = doubt * (1.0 - doubt)
@@ -147,14 +148,19 @@ def prepared_for(selector: Selector, model: Model, contamination: float) -> Sele
     """Return the selector prepared for a model: the trust rule in passes where the model has many rows."""
     if not (isinstance(selector, TrustSelector) and contamination > 0.0 and LargeModel.is_judged_by_passes(model)):
         return selector.prepared(model, contamination)
+    return PreparedTrust(selector, judge_by_passes(model, contamination, selector.exact_law))
+
+
+def judge_by_passes(model: Model, contamination: float, exact_law: bool | None) -> Trust:
+    """Weigh the explanations of a model with many rows, in memory or not, as :func:`judge` does of one with few."""
     assert isinstance(model, Regression)
     if model not in _LOOKED_AT:
         aside = set_aside(model, cells=False) if model.in_memory else None
         _LOOKED_AT[model] = LargeModel.of(model if aside is None else model.take(aside.kept)), aside
     kept, aside = _LOOKED_AT[model]
     left = contamination if aside is None else aside.left_of(contamination)
-    found = trust_by_passes(kept, left, selector.exact_law).found
-    return PreparedTrust(selector, found if aside is None else of_all_rows(found, aside, contamination))
+    found = trust_by_passes(kept, left, exact_law).found
+    return found if aside is None else of_all_rows(found, aside, contamination)
 
 
 def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:

@@ -1,0 +1,171 @@
+"""What follows from a verdict about the rows: weights, how many are bad, what is off, why the model does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robula._types import FloatArray, IntArray
+from robula._validation import warn
+from robula.exceptions import BreakdownWarning, MisfitWarning
+from robula.models.posterior_mode import width_factor
+from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
+from robula.selectors.trust.set_aside import SetAside
+from robula.selectors.trust.trust_constants import MOST_BAD
+from robula.selectors.trust.trust_search import Verdict
+
+# How much less than its probability of being clean a row counts that is worth a record.
+_COUNTS_LESS = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What was found about the rows of a model.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n,)
+        How much each row counts: its probability of being clean, and less for a row in doubt that the fit would follow.
+    probabilities : ndarray, shape (n,)
+        Of each row to be clean.
+    theta : ndarray, shape (d,)
+        Mode of the posterior of the rows so weighted.
+    share, standard_error : float
+        Share of bad rows and the standard error of that estimate.
+    explanations : dict of str to float
+        The explanations that were compared, with their probabilities.
+    law : tuple of str
+        What is off in the declared law, in words; empty where nothing is.
+    contested : ndarray of int
+        Rows of a group that may be bad or show what the model lacks, which the data do not tell: they are kept.
+    copied : ndarray of int
+        Rows that are copies of one another, many times over: each group of k of them counts once, 1 / k each.
+    misfit : str or None
+        Why the model does not fit; None where it does.
+    beyond_budget : int
+        How many unmistakable rows were removed beyond the declared contamination.
+    widening : ndarray, shape (d, d), or None
+        Linear map that puts the doubt about which rows are bad into draws around theta; None where there is no doubt.
+    """
+
+    weights: FloatArray
+    probabilities: FloatArray
+    theta: FloatArray
+    share: float
+    standard_error: float
+    explanations: dict[str, float]
+    law: tuple[str, ...]
+    contested: IntArray
+    copied: IntArray
+    misfit: str | None
+    beyond_budget: int
+    widening: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"Trust: {trust_words(self.weights, self.share, self.standard_error, self.record())}"
+
+    def record(self) -> dict[str, Any]:
+        """All but the weights, as JSON, with the probabilities of the rows that count less than these."""
+        less = np.flatnonzero(self.probabilities > self.weights + _COUNTS_LESS)
+        return {
+            "counts_less": {"rows": less.tolist(), "probabilities": self.probabilities[less].round(6).tolist()},
+            "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
+            "law": list(self.law),
+            "contested": self.contested.tolist(),
+            "copied": self.copied.tolist(),
+            "misfit": self.misfit,
+            "beyond_budget": self.beyond_budget,
+        }
+
+
+def conclude(
+    verdict: Verdict,
+    weights: FloatArray,
+    theta: FloatArray,
+    contamination: float,
+    wider: FloatArray | None,
+    precision: FloatArray,
+) -> Trust:
+    """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some.
+
+    ``precision`` (d, d) is that of the weighted rows at theta.
+    """
+    rows = len(weights)
+    law = law_findings(verdict)
+    contested = verdict.contested
+    group = np.zeros(0, dtype=np.intp)
+    if contested is not None:
+        deviations = np.sqrt((width_factor(precision) ** 2).sum(axis=1))
+        law = (*law, group_words(contested, float((np.abs(contested.theta - theta) / deviations).max()), rows))
+        if len(contested.members) == rows:
+            group = np.flatnonzero(contested.members > 0.5)
+    # What a row in doubt counts less for its leverage is not for being bad.
+    clean = verdict.weights if len(verdict.weights) == rows else weights
+    removed = float((1.0 - clean).sum())
+    law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
+    misfit = None
+    if verdict.beyond_budget:
+        few = f"only the {removed:.0f} that stand out are called bad and the others are kept"
+        kept = few if removed > 0.5 else "all of them are kept"
+        off = f" What is off: {'; '.join(law)}." if law else ""
+        misfit = (
+            f"more rows disagree with the model than the limit of {100 * contamination:g}% allows, so {kept}: the "
+            f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
+            "contamination."
+        )
+    elif removed > MOST_BAD * rows:
+        misfit = (
+            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
+            "the units of the response and of a declared noise scale (noise_scale='estimate' needs none), at codes for "
+            "missing values in the columns, and whether there is an intercept."
+        )
+    if misfit:
+        warn(misfit, MisfitWarning)
+    beyond = max(0, round(removed - contamination * rows))
+    if beyond and not misfit:
+        warn(
+            f"{removed:.0f} rows are unmistakably bad, {beyond} more than contamination={contamination:g} declares; "
+            "they do not count either. Check them, and declare more.",
+            BreakdownWarning,
+        )
+    error = _standard_error(verdict, clean)
+    none = np.zeros(0, dtype=np.intp)
+    share, chances = removed / rows, verdict.probabilities
+    return Trust(weights, clean, theta, share, error, chances, law, group, none, misfit, beyond, wider)
+
+
+def _standard_error(verdict: Verdict, weights: FloatArray) -> float:
+    """Of the share of bad rows: which rows, which explanation, and that a share of n rows was drawn."""
+    names = list(verdict.probabilities)
+    shares = np.array([1.0 - float(verdict.explanations[name].weights.mean()) for name in names])
+    chances = np.array([verdict.probabilities[name] for name in names])
+    n = len(weights)
+    share = float(chances @ shares)
+    which_rows = float((weights * (1.0 - weights)).sum()) / n**2
+    which_explanation = float(chances @ (shares - share) ** 2)
+    return float(np.sqrt(which_rows + which_explanation + share * (1.0 - share) / n + 1.0 / n**2))
+
+
+def of_all_rows(found: Trust, aside: SetAside, contamination: float) -> Trust:
+    """Say of all rows what was found of those that were judged; warns where the others alone pass the limit."""
+    n, kept = len(aside.place), len(aside.kept)
+    beyond = max(0, round(aside.number - contamination * n))
+    if beyond:
+        warn(
+            f"{aside.number} rows are unmistakably bad (a wrong cell, or copies of another row), {beyond} more than "
+            f"contamination={contamination:g} declares; they do not count either. Check them, and declare more.",
+            BreakdownWarning,
+        )
+    probabilities = aside.spread(found.probabilities)
+    return replace(
+        found,
+        weights=aside.spread(found.weights),
+        probabilities=probabilities,
+        share=1.0 - float(probabilities.mean()),
+        standard_error=found.standard_error * kept / n,
+        contested=aside.kept[found.contested],
+        copied=aside.copied,
+        beyond_budget=found.beyond_budget + beyond,
+    )
