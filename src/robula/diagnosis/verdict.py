@@ -14,6 +14,8 @@ from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
     BAD_R_HAT,
+    CONTESTED_ROWS,
+    CONTESTED_SHIFT,
     ENOUGH_DRAWS,
     FEWEST_DRAWS,
     GOOD_R_HAT,
@@ -143,6 +145,14 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
+    rows = len(posterior.row_weights)
+    shift = found.get("contested_shift", 0.0)
+    if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
+        severe.append(
+            f"A group of rows that may be mistakes decides the answer: without it a parameter moves by {shift:.0f} "
+            "posterior widths. Look at these rows (posterior.contested): take them out if they are wrong, and give the "
+            "model what it lacks if they are right."
+        )
     removed = 1.0 - float(posterior.row_weights.mean())
     budget = posterior.settings.get("contamination_budget")
     if budget != posterior.settings.get("contamination") and removed > MANY_BAD_ROWS:
@@ -155,11 +165,19 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             f"The whole of contamination={budget:g} is used up: there may be more bad rows, or the model does not fit "
             "and good ones were given up. Look at them, and compare with a smaller and a larger limit."
         )
-    if any("labels" in name for name in found.get("explanations", ())) and removed > WRONG_LABELS:
-        mild.append(
-            f"{removed:.1%} of the labels are called wrong: look at them. Labels alone do not tell wrong ones from a "
-            "model that lacks an interaction or a curve; compare with a model that has them."
-        )
+    wrong_cells = len(found.get("wrong_cells", ()))
+    labels = removed - wrong_cells / max(rows, 1)
+    if any("labels" in name for name in found.get("explanations", ())):
+        if wrong_cells:
+            mild.append(
+                f"{wrong_cells} row(s) have a cell that is hardly right (a unit, a decimal point, a code) and do not "
+                "count, whatever their label: look at them."
+            )
+        if labels > WRONG_LABELS:
+            mild.append(
+                f"{labels:.1%} of the labels are called wrong: look at them. Labels alone do not tell wrong ones from "
+                "a model that lacks an interaction or a curve; compare with a model that has them."
+            )
     if found.get("copied"):
         mild.append(
             f"{len(found['copied'])} rows are copies of one another, far more than chance repeats rows; each group "

@@ -24,6 +24,8 @@ ALL_ROWS = slice(None)
 # Columns from which on half of the products of a Gram matrix take less time than all of them without roots (measured,
 # 500 to 100 000 rows).
 _HALVED_FROM = 50
+# Beyond it an exposure overflows.
+_MOST_LOG_EXPOSURE = 700.0
 
 
 class Regression(ModelWithLaw):
@@ -106,8 +108,11 @@ class Regression(ModelWithLaw):
 
     @property
     def cells(self) -> FloatArray | None:
-        """The columns as they were recorded, (n, q), where the design has them in other units."""
-        return self.recorded
+        """The columns as they were recorded, (n, q), where the design has them in other units; exposures with them."""
+        if self.offset is None:
+            return self.recorded
+        columns = self.covariates if self.recorded is None else self.recorded
+        return np.column_stack([columns, np.exp(np.minimum(self.offset, _MOST_LOG_EXPOSURE))])
 
     @property
     def in_memory(self) -> bool:

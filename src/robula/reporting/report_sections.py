@@ -65,6 +65,11 @@ def answer(
                 "<p>Trusting every row would give nearly the same answer: no quantity moves by more than one standard "
                 "deviation.</p>"
             )
+    if count := len(posterior.contested):
+        sentences.append(
+            f"<p><strong>{count:,} row{'s' if count > 1 else ''}</strong> may be mistakes, or show what the model "
+            "lacks. The data do not tell which, so they are kept, and the answer hangs on it: see below.</p>"
+        )
     if odd is not None:
         sentences += [f"<p>{escape(words)}</p>" for words in _odd_words(odd, labels)]
     fewest = min((pair[0] for pair in hinges if pair[0].rows is not None), key=_rows_of, default=None)
@@ -145,11 +150,10 @@ def rows(
         f"<figure>{svg.weight_histogram(weights)}<figcaption>Number of rows by weight (heights are square roots)."
         "</figcaption></figure>",
     ]
-    low = weights < DISTRUSTED
-    if odd is None:
-        listed = np.flatnonzero(low)[np.argsort(weights[low], kind="stable")]
-    else:
-        listed = odd.order[(low | odd.odd)[odd.order]]
+    low, contested = weights < DISTRUSTED, np.isin(np.arange(len(weights)), posterior.contested)
+    order = np.argsort(weights, kind="stable") if odd is None else odd.order
+    suspicious = low if odd is None else low | odd.odd
+    listed = np.concatenate([order[suspicious[order]], order[(contested & ~suspicious)[order]]])
     if not len(listed):
         return "".join([*parts, "<p>No row counts less than half, and none is odd.</p>"])
     places = [] if data is None else _columns_to_show(data, odd, listed[:MOST_ROWS], response)
@@ -173,6 +177,8 @@ def rows(
         cells = [_label_cell(labels[row]), f'<td data-value="{weights[row]:.6g}">{weights[row]:.3f}</td>']
         if data is not None:
             told = reasons(None if odd is None else odd.cells, residuals, int(row))
+            if contested[row]:
+                told.append(Reason("one of the group that may be bad", 0.0))
             cells.append(f"<td class='text odd'>{_chips(told)}</td>")
         if strength is not None:
             cells.append(f'<td data-value="{strength[row]:.6g}">{rough(strength[row])}&nbsp;sd</td>')
@@ -184,9 +190,10 @@ def rows(
         "<table class='sortable' aria-label='Rows to look at' "
         f"id='listed'><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
-    kept = int((~low[listed]).sum())
-    count = len(listed) - kept
+    kept, group = int((suspicious & ~low).sum()), int((contested & ~suspicious).sum())
+    count = int(low.sum())
     also = f" and {kept:,} odd one{'s that were' if kept > 1 else ' that was'} kept" if kept else ""
+    also += f", then {group:,} of the group that may be bad" if group else ""
     notes = [
         f"{f'{count:,}' if count else 'No'} distrusted row{'s' if count > 1 else ''}{also}, the most suspicious first."
     ]
@@ -325,8 +332,9 @@ def _data_cell(value: Any, numeric: bool) -> str:
 def _chips(told: Sequence[Reason]) -> str:
     if not told:
         return "<span class='quiet'>no single column, but the combination</span>"
+    far = [f" <b>{reason.distance:+.3g}</b>" if reason.distance else "" for reason in told]
     return "".join(
-        f"<span class='reason'>{escape(reason.words)} <b>{reason.distance:+.3g}</b></span>" for reason in told
+        f"<span class='reason'>{escape(reason.words)}{how}</span>" for reason, how in zip(told, far, strict=True)
     )
 
 

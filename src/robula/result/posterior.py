@@ -105,6 +105,11 @@ class Posterior:
         known = self.settings.get("row_doubt")
         return np.zeros(self.draws.shape[-1]) if known is None else np.asarray(known, dtype=np.float64)
 
+    @property
+    def contested(self) -> IntArray:
+        """Rows of a group that was kept though it may be bad: mistakes, or what the model lacks (docs/method.md)."""
+        return np.asarray((self.settings.get("rows_found") or {}).get("contested", []), dtype=np.intp)
+
     @cached_property
     def clean_probabilities(self) -> FloatArray | None:
         """Probability (n,) of each row to be clean; None where the selector's weights do not come from one.

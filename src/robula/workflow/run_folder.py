@@ -179,7 +179,9 @@ def rows_to_check(fit: TableFit, table: pd.DataFrame) -> OddRows:
     """Judge the features of the rows that were used, and what each row does to the answer."""
     draws, dim = len(fit.posterior.flat_draws), fit.fitted.dim
     found = influence(fit.fitted, fit.posterior) if draws > 2 * (dim + 1) else None
-    features = with_numbers(table.loc[fit.used], fit.encoding.columns)[list(fit.encoding.columns)]
+    exposure = fit.facts.get("exposure")
+    columns = [*fit.encoding.columns, *([] if exposure is None else [exposure])]
+    features = with_numbers(table.loc[fit.used], columns)[columns]
     response = fit.fitted.response if isinstance(fit.fitted, ModelWithLaw) else None
     return odd_rows(fit.posterior, features, response=response, influence=found)
 
@@ -200,8 +202,8 @@ def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFr
     clean = fit.posterior.clean_probabilities
     if clean is not None:
         columns["doubt"] = clean * (1.0 - clean)
-    contested = (fit.posterior.settings.get("rows_found") or {}).get("contested")
-    if contested:
+    contested = fit.posterior.contested
+    if len(contested):
         columns["contested"] = np.isin(np.arange(len(weights)), contested).astype(int)
     if listed.influence is not None:
         names = np.array(listed.influence.names, dtype=object)

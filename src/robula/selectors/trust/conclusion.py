@@ -40,6 +40,10 @@ class Trust:
         What is off in the declared law, in words; empty where nothing is.
     contested : ndarray of int
         Rows of a group that may be bad or show what the model lacks, which the data do not tell: they are kept.
+    contested_shift : float
+        By how many posterior widths the parameter that they move most differs without them; 0 where there are none.
+    wrong_cells : ndarray of int
+        Rows with a cell so surely wrong (a code, a unit, a slipped decimal) that they were not judged: they count 0.
     copied : ndarray of int
         Rows that are copies of one another, many times over: each group of k of them counts once, 1 / k each.
     misfit : str or None
@@ -58,6 +62,8 @@ class Trust:
     explanations: dict[str, float]
     law: tuple[str, ...]
     contested: IntArray
+    contested_shift: float
+    wrong_cells: IntArray
     copied: IntArray
     misfit: str | None
     beyond_budget: int
@@ -74,6 +80,8 @@ class Trust:
             "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
             "law": list(self.law),
             "contested": self.contested.tolist(),
+            "contested_shift": round(self.contested_shift, 3),
+            "wrong_cells": self.wrong_cells.tolist(),
             "copied": self.copied.tolist(),
             "misfit": self.misfit,
             "beyond_budget": self.beyond_budget,
@@ -95,10 +103,11 @@ def conclude(
     rows = len(weights)
     law = law_findings(verdict)
     contested = verdict.contested
-    group = np.zeros(0, dtype=np.intp)
+    group, shift = np.zeros(0, dtype=np.intp), 0.0
     if contested is not None:
         deviations = np.sqrt((width_factor(precision) ** 2).sum(axis=1))
-        law = (*law, group_words(contested, float((np.abs(contested.theta - theta) / deviations).max()), rows))
+        shift = float((np.abs(contested.theta - theta) / deviations).max())
+        law = (*law, group_words(contested, shift, rows))
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
     # What a row in doubt counts less for its leverage is not for being bad.
@@ -132,8 +141,22 @@ def conclude(
         )
     error = _standard_error(verdict, clean)
     none = np.zeros(0, dtype=np.intp)
-    share, chances = removed / rows, verdict.probabilities
-    return Trust(weights, clean, theta, share, error, chances, law, group, none, misfit, beyond, wider)
+    return Trust(
+        weights=weights,
+        probabilities=clean,
+        theta=theta,
+        share=removed / rows,
+        standard_error=error,
+        explanations=verdict.probabilities,
+        law=law,
+        contested=group,
+        contested_shift=shift,
+        wrong_cells=none,
+        copied=none,
+        misfit=misfit,
+        beyond_budget=beyond,
+        widening=wider,
+    )
 
 
 def _standard_error(verdict: Verdict, weights: FloatArray) -> float:
@@ -166,6 +189,7 @@ def of_all_rows(found: Trust, aside: SetAside, contamination: float) -> Trust:
         share=1.0 - float(probabilities.mean()),
         standard_error=found.standard_error * kept / n,
         contested=aside.kept[found.contested],
+        wrong_cells=aside.wrong,
         copied=aside.copied,
         beyond_budget=found.beyond_budget + beyond,
     )

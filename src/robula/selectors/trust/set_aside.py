@@ -35,6 +35,11 @@ class SetAside(NamedTuple):
         return len(self.place) - len(self.kept)
 
     @property
+    def wrong(self) -> IntArray:
+        """Places of rows with a wrong cell."""
+        return np.flatnonzero(np.isinf(self.times))
+
+    @property
     def copied(self) -> IntArray:
         """Places of rows that are copies of one another."""
         return np.flatnonzero((self.times > 1.0) & np.isfinite(self.times))
@@ -48,16 +53,19 @@ class SetAside(NamedTuple):
         return weights[self.place] / self.times
 
 
-def set_aside(model: ModelWithLaw, *, cells: bool = True) -> SetAside | None:
+def set_aside(model: ModelWithLaw, odds: FloatArray | None = None) -> SetAside | None:
     """Look for rows with an unmistakably wrong cell and for rows that were copied in; None if there are none.
 
-    Without ``cells`` for copies only: passes look at the cells of their blocks.
+    ``odds`` are the log odds (n,) of a wrong cell in each row, if they are known otherwise than from the model. Labels
+    are too few values to tell rows that were copied in from those that chance repeats.
     """
-    if model.response_kind != "number":
+    if model.response_kind == "vector":
         return None
-    wrong = np.zeros(model.n_rows, dtype=np.bool_)
-    if cells and ((odd := model.cell_odds() >= constants.MOST_FOR_APART).sum() <= constants.MOST_BAD * model.n_rows):
-        wrong = odd
+    # A label hardly tells whether its row's cells are right, so that they alone decide, at the price of 20 to 1.
+    least = constants.PRICE if model.response_kind == "label" else constants.MOST_FOR_APART
+    wrong: BoolArray = (model.cell_odds() if odds is None else odds) >= least
+    if wrong.sum() > constants.MOST_BAD * model.n_rows:
+        wrong = np.zeros(model.n_rows, dtype=np.bool_)
     stands_for, times = _copies(model, wrong)
     kept = np.unique(stands_for[~wrong])
     if len(kept) == model.n_rows:
@@ -74,7 +82,7 @@ def _copies(model: ModelWithLaw, wrong: BoolArray) -> tuple[IntArray, FloatArray
     """
     every, once = np.arange(model.n_rows), np.ones(model.n_rows)
     response = np.asarray(model.response)
-    if np.unique(response[~wrong], return_counts=True)[1].max() < constants.COPIED:
+    if model.response_kind == "label" or np.unique(response[~wrong], return_counts=True)[1].max() < constants.COPIED:
         return every, once
     recorded = model.covariates if model.cells is None else model.cells
     # Zeros have one sign after the sum; whole rows are compared as strings of bytes.

@@ -24,6 +24,7 @@ from robula.selectors.trust.row_doubt import SURE, between_explanations, widenin
 from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
 from robula.selectors.trust.trust_selector import PreparedTrust, TrustSelector, weigh
+from robula.tables.cell_limits import CellLimits
 from robula.tables.row_source import Sums
 
 # An explanation less probable than this is left out: no weight changes by more, and each costs as much as all passes.
@@ -36,6 +37,9 @@ _ARRIVED = 0.05
 _LEAST_LEFT = 0.01
 # Longest step of the log odds of being bad.
 _LONGEST = 0.5
+
+# Rows whose columns say which cells of labelled rows are wrong.
+_LOOKED_AT_CELLS = 10_000
 
 # Of a model that is there: its rows that are judged, whose cells are looked at once for all contaminations, and others.
 _LOOKED_AT: WeakKeyDictionary[Regression, tuple[LargeModel, SetAside | None]] = WeakKeyDictionary()
@@ -155,12 +159,20 @@ def judge_by_passes(model: Model, contamination: float, exact_law: bool | None) 
     """Weigh the explanations of a model with many rows, in memory or not, as :func:`judge` does of one with few."""
     assert isinstance(model, Regression)
     if model not in _LOOKED_AT:
-        aside = set_aside(model, cells=False) if model.in_memory else None
+        aside = set_aside(model, _cell_odds(model)) if model.in_memory else None
         _LOOKED_AT[model] = LargeModel.of(model if aside is None else model.take(aside.kept)), aside
     kept, aside = _LOOKED_AT[model]
     left = contamination if aside is None else aside.left_of(contamination)
     found = trust_by_passes(kept, left, exact_law).found
     return found if aside is None else of_all_rows(found, aside, contamination)
+
+
+def _cell_odds(model: Regression) -> FloatArray:
+    """Log odds (n,) of a wrong cell in each row of labels, column by column of some rows; passes look for others'."""
+    if model.response_kind != "label":
+        return np.zeros(model.n_rows)
+    some = model.take(np.linspace(0, model.n_rows - 1, _LOOKED_AT_CELLS).round().astype(np.intp))
+    return CellLimits(some.covariates, some.codes)(model.covariates)
 
 
 def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArray, FloatArray]:
