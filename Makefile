@@ -85,7 +85,7 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.speed
 
-leaderboard: $(VENV)/.installed-dev
+leaderboard: $(VENV)/.installed-dev $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.leaderboard --jobs $(JOBS) --page
 
 # A wheel of its own in a fresh environment, without extras; PYTHON says which interpreter.

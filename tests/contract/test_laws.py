@@ -55,7 +55,7 @@ def test_transforms_of_simulated_rows_are_uniform(model):
 
 
 def test_transforms_at_a_wrong_theta_are_not(model):
-    """Negative control: every parameter off by one half in turn, or the coefficients so large that it must show."""
+    """Negative control: at least one parameter that is off by one is noticed."""
     for index in range(model.dim):
         wrong = truth(model)
         wrong[index] += 1.0

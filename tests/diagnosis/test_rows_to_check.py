@@ -308,3 +308,16 @@ def test_weights_that_are_no_probabilities_are_refused():
     posterior = robula.sample(problem.model, contamination=0.1, selector="spectral", draws=50, progress=False)
     with pytest.raises(InputError, match="no probabilities"):
         robula.flag(posterior)
+
+
+@pytest.mark.parametrize("given", ["column", "array"])
+def test_labels_may_be_texts(given):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(50.0, 5.0, 200).round(1)})
+    table["label"] = np.where(rng.random(200) < 0.5, "yes", "no")
+    table.loc[3, "x"] = 5000.0
+    posterior = robula.Posterior(rng.normal(size=(1, 8, 1)), np.ones(200), ("x",))
+    response = "label" if given == "column" else table["label"].to_numpy()
+    listed = robula.odd_rows(posterior, table, response=response)
+    assert listed.order[0] == 3
+    assert listed.odd[3]

@@ -44,3 +44,13 @@ def test_no_group_is_named_among_clean_rows():
     found = robula.trust(gamma_rows(500, 0), 0.25)
     assert not len(found.contested)
     assert not any("follows another line" in said for said in found.law)
+
+
+@pytest.mark.parametrize(("shift", "rows", "verdict"), [(21.0, 500, False), (19.0, 500, True), (60.0, 20_000, True)])
+def test_a_group_that_decides_the_answer_forbids_its_use(shift, rows, verdict):
+    """The limit is in widths of 2000 rows: of more rows, everything moves by more of them."""
+    rng = np.random.default_rng(0)
+    found = {"explanations": {"gross rows": 1.0}, "contested": [1, 2], "contested_shift": shift}
+    posterior = robula.Posterior(rng.normal(size=(4, 500, 1)), np.ones(rows), ("a",), settings={"rows_found": found})
+    assert (robula.diagnose(posterior).verdict != "not usable yet") == verdict
+    assert posterior.contested.tolist() == [1, 2]

@@ -140,3 +140,20 @@ def test_rows_that_are_sure_or_near_count_as_they_are():
     np.testing.assert_array_equal(without_leverage_of_doubt(model, sure, np.zeros(2)), sure)
     doubtful = np.full(500, 0.7)
     np.testing.assert_allclose(without_leverage_of_doubt(model, doubtful, np.zeros(2)), doubtful, rtol=0.02)
+
+
+def test_rows_are_flagged_by_their_probability_not_by_what_they_count():
+    """A row in doubt that the fit would follow counts far less than its probability of being clean."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 1))
+    X[0] = 12.0
+    y = X[:, 0] + rng.standard_normal(60)
+    y[0] = 14.0
+    model = robula.LinearModel(X, y, noise_scale="estimate")
+    posterior = robula.sample(model, contamination=0.1, draws=200, progress=False)
+    clean, counts = posterior.clean_probabilities[0], posterior.row_weights[0]
+    assert counts < clean - 0.1
+    np.testing.assert_allclose(posterior.clean_probabilities[1:], posterior.row_weights[1:], atol=0.011)
+    assert 0 not in robula.flag(posterior, fdr=float(counts + clean) / 2.0).rows
+    found = robula.trust(model, 0.1)
+    assert found.share == pytest.approx(1.0 - found.probabilities.mean())

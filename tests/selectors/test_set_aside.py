@@ -134,3 +134,66 @@ def test_cells_are_looked_at_once_for_a_model_and_anew_for_other_rows(monkeypatc
     backwards = model.take(np.arange(300)[::-1])
     np.testing.assert_allclose(backwards.cell_odds(), first[::-1], atol=1e-9)
     assert len(calls) == 2
+
+
+def labelled(rows=1200, wrong=24, seed=0):
+    """Labels of log amounts, of which some rows have the amount itself; which rows, and the slope of the others."""
+    rng = np.random.default_rng(seed)
+    amount = rng.lognormal(3.5, 1.2, rows)
+    x = np.log(amount)
+    y = (rng.random(rows) < 1 / (1 + np.exp(2.0 - 0.6 * (x - 3.5)))).astype(float)
+    bad = rng.choice(rows, wrong, replace=False)
+    x[bad] = amount[bad]
+    return x[:, None], y, bad
+
+
+def test_labelled_rows_with_a_wrong_cell_do_not_own_the_slope():
+    X, y, bad = labelled()
+    prior = robula.NormalPrior(0.0, 25.0)
+
+    def slope(rows):
+        model = robula.LogisticModel(X[rows], y[rows], prior=prior, intercept=True)
+        return model, robula.sample(model, contamination=0.0, draws=500, progress=False).mean[1]
+
+    (model, plain), (_, clean) = slope(np.arange(len(y))), slope(np.setdiff1d(np.arange(len(y)), bad))
+    posterior = robula.sample(model, contamination=0.1, draws=500, progress=False)
+    assert abs(plain - clean) > 0.4  # Negative control: without the rule they do.
+    assert abs(posterior.mean[1] - clean) < 0.2
+    set_apart = posterior.settings["rows_found"]["wrong_cells"]
+    assert len(set_apart) > 10
+    assert set(set_apart) <= set(bad)
+    assert any("whatever their label" in finding for finding in robula.diagnose(posterior).findings)
+
+
+def test_many_labelled_rows_are_looked_at_too(monkeypatch):
+    X, y, bad = labelled(2000, 40)
+    monkeypatch.setattr("robula.models.large_model.SAMPLE_ROWS", 1000)
+    model = robula.LogisticModel(X, y, prior=robula.NormalPrior(0.0, 25.0), intercept=True)
+    found = robula.trust(model, 0.1)
+    assert 10 < len(found.wrong_cells) <= 40
+    assert set(found.wrong_cells) <= set(bad)
+
+
+def test_exposures_in_another_unit_are_wrong_cells():
+    rng = np.random.default_rng(1)
+    X, exposure = rng.standard_normal((600, 2)), rng.uniform(0.3, 1.0, 600)
+    y = rng.poisson(exposure * np.exp(0.4 + X @ [0.3, -0.2])).astype(float)
+    exposure[:18] *= 365.0
+    model = robula.PoissonModel(X, y, exposure=exposure, prior=robula.NormalPrior(0.0, 25.0), intercept=True)
+    found = robula.trust(model, 0.1)
+    assert found.weights[:18].max() < 0.05
+    assert found.weights[18:].mean() > 0.99
+    np.testing.assert_allclose(found.theta, [0.4, 0.3, -0.2], atol=0.15)
+
+
+def test_a_copy_of_a_model_never_has_the_cells_of_another():
+    X, y, _ = table(copies=())
+    model = unknown_scale(X, y)
+    assert len(model.cell_odds()) == 300
+    for rows in (200, 150, 100, 50) * 5:
+        model = unknown_scale(X, y)
+        model.cell_odds()
+        # The model is gone before its part has a part: identities are given out again.
+        model = model.take(np.arange(rows))
+        assert len(model.take(np.arange(40)).cell_odds()) == 40
+        assert len(model.cell_odds()) == rows

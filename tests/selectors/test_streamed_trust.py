@@ -10,6 +10,7 @@ from robula.models import large_model, law
 from robula.models.large_model import LargeModel
 from robula.selectors.trust.feature_space import FeatureMap
 from robula.selectors.trust.streamed_population import PopulationRule
+from robula.selectors.trust.streamed_rules import rules_of
 from robula.selectors.trust.streamed_space import BlockMap
 from robula.selectors.trust.streamed_trust import prepared_for
 from robula.selectors.trust.trust_selector import TrustSelector, judge, weigh
@@ -102,3 +103,27 @@ def test_cells_of_a_model_are_looked_at_once_for_all_contaminations(monkeypatch)
     assert len(looks) == 1
     prepared_for(TrustSelector(), model.take(np.arange(1100)), 0.2)
     assert len(looks) == 2
+
+
+def test_trust_is_that_of_sample_for_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_500, 2))
+    y = X @ [1.0, -1.0] + rng.standard_normal(len(X))
+    y[:1000] += 5.0
+    model = robula.LinearModel(X, y, noise_scale="estimate")
+    posterior = robula.sample(model, contamination=0.1, draws=20, burn_in=20, chains=1, progress=False)
+    np.testing.assert_array_equal(robula.trust(model, 0.1).weights, posterior.row_weights)
+
+
+def test_unmistakable_means_the_same_in_blocks():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((600, 2))
+    y = X @ [1.0, -1.0] + rng.standard_normal(600)
+    y[:30] += rng.uniform(4.0, 30.0, 30)
+    model = robula.LinearModel(X, y, noise_scale="estimate")
+    fit = weigh(model, 0.2).explanations["gross rows"]
+    (rule,) = rules_of([fit], model)
+    judged = rule.judge(model, fit.theta, rule.coordinates(model.covariates))
+    # Blocks know no leverages; what rows pay for being called bad is in neither.
+    np.testing.assert_allclose(judged.decisive(), fit.decisive, rtol=0.05, atol=0.1)
+    assert (judged.log_odds - judged.prior_odds < judged.decisive() - 1.0).all()

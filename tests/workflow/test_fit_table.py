@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import robula
 from robula.cli.main import app
 from robula.tables.table_files import read_table
 from robula.workflow.fit_table import Options, fit_table
@@ -188,7 +189,18 @@ def test_logistic_poisson_and_mean(tmp_path):
     invoke("fit", tmp_path / "t.csv", "--model", "mean", "--exclude", "won", "--out", tmp_path / "m", *plain)
     summary = pd.read_csv(tmp_path / "m" / "summary.csv").set_index("parameter")
     assert abs(summary.loc["n", "mean"] - table["n"].mean()) < 0.5
+    settings = robula.load(tmp_path / "m" / "posterior.npz").settings
+    # Draws are in the units of the file, and what is in others is said to be.
+    assert settings["standardized"]
+    assert "step_size" not in settings
+    assert settings["in_standardized_columns"]["setup"]
     assert "nothing to predict" in invoke("predict", tmp_path / "m", tmp_path / "t.csv", code=2)
+
+
+def test_other_delimiters_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("a|y\n1|2\n3|4\n5|6\n", encoding="utf-8")
+    output = invoke("fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "o", code=2)
+    assert "check the delimiter" in output
 
 
 @pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ".")])
@@ -272,6 +284,8 @@ def test_a_nasty_column_is_text_in_the_report(tmp_path):
         (["--target", "mass", "--contamination", "lots"], "--contamination lots is not a number"),
         (["--target", "mass", "--noise-scale", "-1"], "--noise-scale -1.0 is not allowed"),
         (["--target", "mass", "--selector", "nope"], "--selector nope is not known"),
+        (["--target", "mass", "--missing", ","], "--missing ',' names nothing"),
+        (["--target", "mass", "--exclude", "mass"], "cannot be left out"),
     ],
 )
 def test_wrong_use_is_one_line(run, tmp_path, arguments, words):

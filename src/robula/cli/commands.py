@@ -84,7 +84,7 @@ def fit(
             noise_scale=noise_scale,
             exposure=exposure,
             row_weights=row_weights,
-            missing=tuple(_names(missing) or ()),
+            missing=tuple(_names(missing, "--missing") or ()),
             drop_missing=drop_missing,
             drop_rows=drop_rows,
             draws=draws,
@@ -129,7 +129,8 @@ def fit(
         if dask or scheduler is not None or is_pattern(data):
             if target is None:
                 raise InputError("many files are fitted with a regression: name the column to explain with --target.")
-            chosen = (str(data), target, _names(features), _names(exclude) or [], dask or scheduler is not None)
+            named, without = _names(features, "--features"), _names(exclude, "--exclude")
+            chosen = (str(data), target, named, without or [], dask or scheduler is not None)
             with (
                 rows_of(*chosen, scheduler) as rows,
                 staged_folder(out, replaceable=is_run, needed=0) as staging,
@@ -145,8 +146,8 @@ def fit(
                     table,
                     model=name,
                     target=target,
-                    features=_names(features),
-                    exclude=_names(exclude),
+                    features=_names(features, "--features"),
+                    exclude=_names(exclude, "--exclude"),
                     options=options,
                 )
                 written = write_run(fitted, table, staging, command=command, title=title)
@@ -191,13 +192,18 @@ def _level(text: str) -> float | str:
         return text
 
 
-def _names(text: str | None) -> list[str] | None:
+def _names(text: str | None, option: str) -> list[str] | None:
     """Return a,b,c as a list; a column whose own name has a comma is quoted, as in CSV."""
     if text is None:
         return None
     import csv
 
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+    from robula.exceptions import InputError
+
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+    if not names:
+        raise InputError(f"{option} {text!r} names nothing; write it as a,b,c, or leave it out.")
+    return names
 
 
 def _command(data: Path, out: Path, options: dict[str, object], flags: list[str]) -> str:

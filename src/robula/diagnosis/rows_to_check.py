@@ -207,10 +207,13 @@ def odd_rows(
     names = [str(name) for name in table.columns]
     known: FloatArray | None = None
     if isinstance(response, str):
-        known = _numbers(table.iloc[:, names.index(check_name(response, "response", names))])
+        column = table.iloc[:, names.index(check_name(response, "response", names))]
+        # Labels that are texts are as good as numbers here: only what else is known of the rows.
+        known = _numbers(column if column.dtype.kind in "iufb" else pd.Series(pd.factorize(column)[0]))
         table = table.loc[:, [name != response for name in names]]
     elif response is not None:
-        known = _array(response, "response", 1)
+        given = np.asarray(response)
+        known = _array(given if given.dtype.kind in "iufb" else pd.factorize(given)[0], "response", 1)
         if known.shape != (len(table),):
             raise InputError(f"response has shape {known.shape}; pass one number for each of the {len(table)} rows.")
     numeric = table.loc[:, [kind.kind in "iufb" for kind in table.dtypes]]

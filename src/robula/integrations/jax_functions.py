@@ -161,7 +161,7 @@ def normal_prior(flat: Any, mean: Any, precision: Any) -> Any:
     return -0.5 * (flat - mean) @ precision @ (flat - mean)
 
 
-def resolve_prior(jax: Any, log_prior: Any, structure: Structure, dim: int) -> Prior:
+def resolve_prior(log_prior: Any, structure: Structure, dim: int) -> Prior:
     """Return the prior that ``from_jax`` was given, compiled where it is a function."""
     if log_prior is None:
         return FlatPrior()

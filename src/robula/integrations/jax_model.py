@@ -137,7 +137,7 @@ class JaxModel(Model):
         key = tuple((shape, str(self._init.dtype)) for _, shape in paths)
         tree = jax.tree_util.tree_structure(init)
         self._functions = chunk_functions(log_likelihood, Structure(unravel, (tree, key)), self.dim)
-        self.prior = resolve_prior(jax, log_prior, Structure(unravel, (tree, key)), self.dim)
+        self.prior = resolve_prior(log_prior, Structure(unravel, (tree, key)), self.dim)
         self.chunk_size = _chunk_size(chunk_size, self.n_rows, self.dim)
         with x64(jax):
             self._store(jax, jax.tree_util.tree_structure(data), leaves)

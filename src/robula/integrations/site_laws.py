@@ -12,7 +12,6 @@ from robula._types import FloatArray
 from robula.integrations.jax_support import Float64, jacobian_of, x64
 from robula.integrations.row_families import FAMILIES
 from robula.models.law import Noise, ResponseKind, Tails
-from robula.models.tail_scores import FARTHEST, normal_scores
 
 _NOTHING, _CERTAIN = -np.inf, 0.0
 
@@ -84,15 +83,7 @@ class SiteLaw(ABC):
 
     def scores(self, *point: Any) -> tuple[FloatArray, FloatArray]:
         """Normal scores of both ends, shapes (n, k)."""
-        return tail_scores(self.tails(*point))
-
-
-def tail_scores(tails: Tails) -> tuple[FloatArray, FloatArray]:
-    """Normal scores of both ends of the tails; never both infinite on one side."""
-    lower, upper = normal_scores(tails.below, tails.from_here), normal_scores(tails.up_to, tails.above)
-    return np.where(lower == np.inf, FARTHEST, np.where(upper == -np.inf, -FARTHEST, lower)), np.where(
-        upper == -np.inf, -FARTHEST, np.where(lower == np.inf, FARTHEST, upper)
-    )
+        return self.tails(*point).scores
 
 
 class FamilyLaw(SiteLaw):

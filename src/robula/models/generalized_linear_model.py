@@ -99,10 +99,6 @@ class GeneralizedLinearModel(Regression):
         """Draw a response for every row, shape (n,)."""
         return self._row_simulation(self.predictor(theta), rng)
 
-    def row_curvature(self, theta: FloatArray) -> FloatArray:
-        """Negative second derivative of each row's log-likelihood in its linear predictor, shape (..., n)."""
-        return self._row_curvature(self.predictor(theta))
-
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""
         return self._row_log_likelihood(self.predictor(theta))

@@ -32,6 +32,14 @@ class Tails(NamedTuple):
     from_here: FloatArray  #: log P(Y >= y)
     above: FloatArray  #: log P(Y > y)
 
+    @property
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Normal scores of both ends; never both infinite on one side."""
+        lower, upper = normal_scores(self.below, self.from_here), normal_scores(self.up_to, self.above)
+        return np.where(lower == np.inf, FARTHEST, np.where(upper == -np.inf, -FARTHEST, lower)), np.where(
+            upper == -np.inf, -FARTHEST, np.where(lower == np.inf, FARTHEST, upper)
+        )
+
 
 class ModelWithLaw(Model):
     """A model that can say how its rows are distributed at one theta of shape (d,).
@@ -156,11 +164,7 @@ class ModelWithLaw(Model):
         An end is infinite only where the support ends there and the other end is not (a count of 0 reaches down to
         -inf). A response that the law cannot tell from impossible has both ends at 38 or -38.
         """
-        tails = self.log_tails(theta)
-        lower, upper = normal_scores(tails.below, tails.from_here), normal_scores(tails.up_to, tails.above)
-        return np.where(lower == np.inf, FARTHEST, np.where(upper == -np.inf, -FARTHEST, lower)), np.where(
-            upper == -np.inf, -FARTHEST, np.where(lower == np.inf, FARTHEST, upper)
-        )
+        return self.log_tails(theta).scores
 
     def whitened(self, theta: FloatArray) -> FloatArray:
         """Residuals of vector rows in units of their covariance, shape (n, k); for ``response_kind = "vector"``."""

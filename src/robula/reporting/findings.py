@@ -19,6 +19,7 @@ from robula.result.thresholds import (
     ENOUGH_DRAWS,
     FEWEST_DRAWS,
     GOOD_R_HAT,
+    GUARDED_SHARE,
     TOO_FEW_DRAWS,
     VARIANCE_INFLATION,
 )
@@ -149,7 +150,7 @@ def _step_size(posterior: Posterior) -> list[Finding]:
 
 def _guard(posterior: Posterior) -> list[Finding]:
     guarded = posterior.stats.get("guarded")
-    if guarded is None or not np.any(guarded):
+    if guarded is None or not np.mean(guarded) > GUARDED_SHARE:
         return []
     return [
         Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from robula.models.model import Model
+
+# Settings of a run that hang on the units of its model.
+_OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_convexity", "start")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +98,17 @@ class Posterior:
                 f"{caller} needs the model that this posterior was drawn from; model against posterior: "
                 f"{'; '.join(differing)}; pass the model that was sampled."
             )
+
+    def in_user_units(self, draws: FloatArray, standardized: bool = True) -> Posterior:
+        """Return the posterior of a run in standardised columns with its draws (chains, draws, d) in the user's units.
+
+        Step sizes, curvatures and the setup of the run stay in ``settings["in_standardized_columns"]``: beside a model
+        in other units they would mislead.
+        """
+        inside = {name: value for name, value in self.settings.items() if name in _OF_THE_RUN}
+        settings = {name: value for name, value in self.settings.items() if name not in _OF_THE_RUN}
+        settings |= {"standardized": standardized, "in_standardized_columns": inside}
+        return replace(self, draws=draws, settings=settings)
 
     @property
     def row_doubt(self) -> FloatArray:

@@ -159,8 +159,8 @@ def sample(
     if isinstance(model, LargeModel):
         if not by_passes:
             raise InputError(
-                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", and no kernel, step size, '
-                "start, thinning or checkpoint."
+                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", '
+                'likelihood_rows="weights", and no kernel, step size, start, thinning or checkpoint.'
             )
         return sample_large(
             model,

@@ -134,9 +134,7 @@ class _LogLinkRegressor(RobustGLMRegressor):
     def _level(self, y: FloatArray, options: Mapping[str, Any]) -> float:
         """Log of the median response per unit of exposure; of half a count where that is 0."""
         rates = y
-        if "offset" in options:
-            rates = y * np.exp(-options["offset"])
-        elif "exposure" in options:
+        if "exposure" in options:
             # An exposure of 0 or less is refused by the model.
             rates = y / np.maximum(as_vector(options["exposure"], "exposure", len(y)), 1e-300)
         middle = float(np.median(rates))

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from robula._intervals import TAILS
 from robula._types import ArrayInput, FloatArray
+from robula.exceptions import InputError
 from robula.models.large_model import read_in_blocks, with_coded_labels
 from robula.models.logistic_model import LogisticModel
 from robula.models.model import unique_names
@@ -79,7 +80,7 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         if read_in_blocks(X):
             source = source_of(X, y).look()
             if len(source.labels) != 2:
-                raise ValueError(f"rows in blocks need two classes, and y has {source.labels} and perhaps others.")
+                raise InputError(f"rows in blocks need two classes, and y has {source.labels} and perhaps others.")
             self.classes_ = np.array(source.labels)
             self._fit_by_passes(source.shaped(partial(with_coded_labels, source.labels)), sample_weight=sample_weight)
             return self
@@ -89,7 +90,7 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         check_classification_targets(y)
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
+            raise InputError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
         self._fit(X, encoded.astype(np.float64), labels=labels, sample_weight=sample_weight)
         return self
 

@@ -36,8 +36,6 @@ from robula.tables.row_source import RowSource
 
 # Linear predictors of new rows for all draws take at most about this many numbers at a time.
 _CHUNK = 2**22
-# Settings of a run that hang on the units of its model.
-_OF_THE_RUN = ("setup", "step_size", "step_size_from", "smoothness", "strong_convexity", "start")
 # What is known of each row beside X and y, and what a model calls it.
 _OF_ROWS = {"sample_weight": "row_weights", "exposure": "exposure"}
 
@@ -173,18 +171,8 @@ class RobustBayesianGLM(BaseEstimator):
         """Take over a posterior in the sampler's coordinates."""
         self.model_.parameter_names = names
         draws = coordinates.draws_to_user(posterior.draws)
-        # Step sizes and curvatures of the run are in standardised columns; beside this model they would mislead.
-        settings = {name: value for name, value in posterior.settings.items() if name not in _OF_THE_RUN}
-        inside = {name: value for name, value in posterior.settings.items() if name in _OF_THE_RUN}
-        self._set_posterior(
-            replace(
-                posterior,
-                draws=draws,
-                parameter_names=self.model_.parameter_names,
-                variables=self.model_.variables(draws),
-                settings={**settings, "standardized": bool(self.standardize), "in_standardized_columns": inside},
-            )
-        )
+        moved = posterior.in_user_units(draws, bool(self.standardize))
+        self._set_posterior(replace(moved, parameter_names=names, variables=self.model_.variables(draws)))
 
     def _set_posterior(self, posterior: Posterior) -> None:
         """Take over draws in the user's units, and what follows from them."""

@@ -128,7 +128,11 @@ def pick_columns(table: pd.DataFrame, target: str | None, features: list[str] | 
         if name not in table.columns:
             numbers = pd.to_numeric(pd.Series(list(table.columns)), errors="coerce").notna().all()
             hint = " These are numbers: the first line of the file must have the names." if numbers else ""
+            if len(table.columns) == 1:
+                hint = " Columns are told apart by commas, semicolons or tabs: check the delimiter of the file."
             raise InputError(f"there is no column {name!r}; the file has {show(list(table.columns), 200)}.{hint}")
+    if target in exclude:
+        raise InputError(f"the target {target!r} cannot be left out with --exclude: it is what is explained.")
     chosen = features if features is not None else [name for name in table.columns if name != target]
     chosen = [name for name in dict.fromkeys(chosen) if name not in exclude]
     if target in chosen:

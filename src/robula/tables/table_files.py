@@ -19,6 +19,8 @@ from robula._validation import show
 from robula.exceptions import InputError
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
+# Characters that a header has at most.
+_HEADER = 2**20
 _PARQUET = {".parquet", ".pq"}
 # What pandas says before it says what is wrong.
 _PANDAS = "Error tokenizing data. C error: "
@@ -97,7 +99,7 @@ def _header(text: str, name: str) -> tuple[list[str], str]:
     best: tuple[list[str], str] = ([], ",")
     for delimiter in _DELIMITERS:
         try:
-            record = next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [])
+            record = next(csv.reader(io.StringIO(text[:_HEADER]), delimiter=delimiter, skipinitialspace=True), [])
         except csv.Error as error:
             raise InputError(f"{name} is not a CSV file ({error}).") from error
         if len(record) > len(best[0]):

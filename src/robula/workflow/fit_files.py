@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,11 @@ def rows_of(
         return
     frames: Any = import_extra("dask.dataframe", "dask", "--dask")
     distributed: Any = import_extra("distributed", "dask", "--dask")
-    given: Any = scheduler if scheduler is not None else _own_cluster(distributed)
-    with distributed.Client(given):
+    with ExitStack() as ours:
+        given: Any = ours.enter_context(_own_cluster(distributed)) if scheduler is None else scheduler
+        ours.enter_context(distributed.Client(given))
         whole = frames.read_parquet(matching_files(pattern), columns=[*names, target], split_row_groups=True)
         yield DaskSource(whole[names], whole[target])
-    if scheduler is None:
-        given.close()
 
 
 def _own_cluster(distributed: Any) -> Any:

@@ -296,14 +296,7 @@ def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     sampler = options.for_sampler()
 
     def back(posterior: Posterior) -> Posterior:
-        # The setup is that of the scaled columns; beside the model of the file it would mislead.
-        settings = {name: value for name, value in posterior.settings.items() if name != "setup"}
-        inside = {"setup": posterior.setup}
-        return replace(
-            posterior,
-            draws=coordinates.centre + coordinates.scale * posterior.draws,
-            settings={**settings, "in_standardized_columns": inside},
-        )
+        return posterior.in_user_units(coordinates.centre + coordinates.scale * posterior.draws)
 
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
     posterior = back(sample(model, **sampler, **kept))
