@@ -11,7 +11,7 @@ export MKL_NUM_THREADS ?= 1
 .PHONY: demo test test-slow coverage docs examples mutants lint bench leaderboard realdata check-install check-oldest clean help
 
 help:
-	@echo "make demo   two minutes: why robula matters, with a picture"
+	@echo "make demo   a minute: why robula matters, with a picture"
 	@echo "make test   the whole test suite"
 	@echo "make coverage  the same, with the share of the source that it runs (part of make test from Python 3.12 on)"
 	@echo "make docs   the documentation site, docs/_build/html/index.html"

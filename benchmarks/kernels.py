@@ -36,6 +36,8 @@ KERNELS: dict[str, str] = {
     "preconditioned LM": "preconditioned_lm",
     "BAOAB": "baoab",
     "preconditioned BAOAB": "preconditioned_baoab",
+    "HMC": "hmc",
+    "exact": "exact",
 }
 NUTS = "Student-t NUTS"
 PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"

@@ -44,6 +44,8 @@ class DivergenceError(RobulaError, ArithmeticError):
         The draws kept before the divergence; empty when it happened during burn-in.
     last_state : ndarray, shape (chains, d)
         The last state in which every chain was sound.
+    chains : tuple of int
+        Which diverged.
     """
 
     step: int

@@ -17,7 +17,7 @@ from robula.tables.arrays import as_vector
 def weighted(model: Model, weights: Any) -> Any:
     """Return the user's own model in which each row counts as much as it is trusted.
 
-    Its posterior is what :func:`robula.sample` draws from when it is given the same weights.
+    :func:`robula.sample` draws from its posterior, and widens the draws by the doubt about which rows are bad.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sixth stage: what a run leaves behind."""
+"""Seventh stage: what a run leaves behind."""
 
 from robula.result.posterior import Posterior
 from robula.result.storage import load

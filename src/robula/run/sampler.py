@@ -81,16 +81,17 @@ def sample(
     Parameters
     ----------
     model : Model or LargeModel
-        ``MeanModel``, ``LinearModel``, ``LogisticModel``, ``PoissonModel``, ``from_jax(...)`` or a subclass of
-        ``Model``. A ``LargeModel``, and a regression on a ``numpy.memmap`` of more than 50 000 rows, is fitted in a few
-        passes over its rows and takes ``selector="trust"`` or ``"mean"`` and no kernel (docs/large-data.md).
+        ``LinearModel`` or another of ``robula.models``, ``from_numpyro(...)``, ``from_pymc(...)``, ``from_jax(...)``,
+        or a subclass of ``Model``. A ``LargeModel``, and a regression on a ``numpy.memmap`` of more than 50 000 rows,
+        is fitted in a few passes over its rows and takes ``selector="trust"`` or ``"mean"`` and no kernel
+        (docs/large-data.md).
     contamination : float or "estimate"
         The paper's epsilon: an upper bound on the share of bad rows among all rows, in [0, 0.5). "estimate" needs
         selector="trust"; the share it finds is in ``settings["contamination_estimate"]``, with its standard error.
     selector : str or Selector, optional
         Which rows to trust: "trust" (each row by its probability of being clean, docs/method.md),
-        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean" (all rows: plain ULA), or an
-        object.
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "median_of_means", "mean" (all rows:
+        plain ULA), or an object.
     kernel : str or Kernel, optional
         "auto" takes "exact" (independent draws) where the posterior of the weighted rows is normal, "hmc"
         (Metropolis-adjusted) where the row weights are fixed (NumPyro's NUTS for models from NumPyro, PyMC and JAX, if

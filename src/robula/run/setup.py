@@ -55,7 +55,7 @@ class Setup:
     likelihood_rows : str
     draws, burn_in, chains, thin : int
     refresh_every : int or "auto"
-    start : tuple of tuple of float, or None
+    start : list of list of float, or None
         One row a chain.
     start_variance : float or None
     guard : bool

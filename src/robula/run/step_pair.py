@@ -140,7 +140,7 @@ class StepBias(NamedTuple):
 def measure_step_bias(whole: FloatArray, half: FloatArray, step_size: float, order: int) -> StepBias:
     """Compare draws (chains, steps, d) at the whole step with coupled draws at half of it.
 
-    Monte Carlo errors are those of the differences, draw by draw, from their effective sample sizes (ArviZ).
+    Monte Carlo errors are those of the differences, draw by draw, from their effective sample sizes.
     """
     if not (np.isfinite(whole).all() and np.isfinite(half).all()):
         return StepBias(step_size, math.inf, math.inf, math.inf, math.inf)

@@ -62,8 +62,8 @@ def robust_mean(points: ArrayInput, contamination: float, selector: str | Robust
     contamination : float
         Upper bound on the share of bad rows, in [0, 0.5).
     selector : str or RobustMean, optional
-        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "mean", or an object such as
-        ``RecursiveMean(variant="lai2016")``.
+        "recursive" (the paper's Algorithm 2), "spectral", "geometric_median", "median_of_means", "mean", or an object
+        such as ``RecursiveMean(variant="lai2016")``.
 
     Returns
     -------

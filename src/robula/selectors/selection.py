@@ -59,7 +59,7 @@ class Selection:
     def weights(self) -> FloatArray:
         """How much each row counted, shape (n,), in [0, 1].
 
-        The parts' weights, each divided by its largest, averaged by the rank of their subspace.
+        The parts' weights, each divided by that of a row that is fully trusted, averaged by the rank of their subspace.
         """
         total = np.zeros(len(self.parts[0].weights))
         for part, scale in zip(self.parts, self.full_trust, strict=True):

@@ -50,8 +50,8 @@ class Explanation:
     freedom : int
         How far the law may differ from the declared one: 0 not at all, 1 in its shape, 2 also in its spread and its
         mean from place to place. Few rows cannot pay for all of it.
-    law : RowLaw, optional
-        A law to begin from.
+    law, leverage : RowLaw and ndarray, shape (n,), optional
+        What to begin from.
     keeping : float, optional
         Nats that a row pays for being called bad, where it is not the usual.
 

@@ -61,8 +61,10 @@ def set_aside(model: ModelWithLaw, odds: FloatArray | None = None) -> SetAside |
     """
     if model.response_kind == "vector":
         return None
-    # A label hardly tells whether its row's cells are right, so that they alone decide, at the price of 20 to 1.
-    least = constants.PRICE if model.response_kind == "label" else constants.MOST_FOR_APART
+    # A label hardly tells whether its row's cells are right, so that they alone decide, at the price that a row pays
+    # whose number agrees with the model.
+    label = model.response_kind == "label"
+    least = constants.MOST_FOR_APART - (constants.GROSS_ODDS if label else 0.0)
     wrong: BoolArray = (model.cell_odds() if odds is None else odds) >= least
     if wrong.sum() > constants.MOST_BAD * model.n_rows:
         wrong = np.zeros(model.n_rows, dtype=np.bool_)
