@@ -9,15 +9,15 @@ import numpy as np
 from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import standardised
+from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
 from robula.selectors.trust.row_law import log_normal_mass
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 
 _HALF = np.concatenate([np.arange(0.0, 3.01, 0.25), [3.5, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 50.0, np.inf]])
-_EDGES = np.concatenate([-_HALF[:0:-1], _HALF])
-_BINS = len(_EDGES) - 1
+EDGES = np.concatenate([-_HALF[:0:-1], _HALF])
+_BINS = len(EDGES) - 1
 # No row is predicted by a fit from which less than this is left without it.
 _LEAST_LEFT = 0.02
-_MOST_LOG_ODDS = 15.0
 _WARM_UP = 4
 
 
@@ -48,7 +48,7 @@ def scale_of_gross_rows(scores: Scores, members: FloatArray, scale: float) -> fl
     return max(constants.GROSS_SCALE, float(sizes[order[middle]]))
 
 
-_GROSS_SHARES = np.diff(0.5 + np.arctan(_EDGES / constants.GROSS_SCALE) / math.pi)
+GROSS_SHARES = np.diff(0.5 + np.arctan(EDGES / constants.GROSS_SCALE) / math.pi)
 
 
 class BadPopulation:
@@ -112,7 +112,7 @@ class BadPopulation:
         self._variance = variance = max(spread_of_members, constants.FINEST**2)
         spread = np.sqrt(variance * (1.0 + leverage / left))
         self.prediction = z - without
-        around = _normal(scores, self.prediction, spread)
+        around = normal_log_density(scores, self.prediction, spread)
         if not self.placed:
             self.log_density: FloatArray = around
             self._columns = np.ones((len(z), 1))
@@ -127,7 +127,7 @@ class BadPopulation:
 
     def _histogram(self, scores: Scores, members: FloatArray, total: float) -> FloatArray:
         towards = np.where(self.prediction < 0.0, -1.0, 1.0)
-        places = np.digitize(scores.point * towards, _EDGES[1:-1])
+        places = np.digitize(scores.point * towards, EDGES[1:-1])
         counts: FloatArray = np.bincount(places, weights=members, minlength=_BINS).astype(np.float64)
         smooth = counts.copy()
         smooth[1:-1] *= 0.5
@@ -135,24 +135,23 @@ class BadPopulation:
         smooth[2:] += 0.25 * counts[1:-1]
         pseudo = constants.PSEUDO_ROWS
         self._counts = smooth
-        shares = smooth[places] - 0.5 * members + pseudo * _GROSS_SHARES[places]
-        ratio = np.maximum(shares, 1e-12) / (np.maximum(total - members, 0.0) + pseudo) / _GROSS_SHARES[places]
+        shares = smooth[places] - 0.5 * members + pseudo * GROSS_SHARES[places]
+        ratio = np.maximum(shares, 1e-12) / (np.maximum(total - members, 0.0) + pseudo) / GROSS_SHARES[places]
         # An interval can be wider than a bin; of such rows the histogram knows nothing.
         return far_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
 
     def _gate_columns(self, members: FloatArray, total: float) -> FloatArray:
         self._centre = members @ self._place / max(total, 1e-9)
         vote = self._place @ self._centre - members * self._own_vote / max(total, 1e-9)
-        return _gate_columns(vote, self.prediction, self._rows.space.distance)
+        return gate_columns(vote, _disagreement(self.prediction), self._rows.space.distance)
 
     def log_odds(self) -> FloatArray:
         """Log odds (n,) of belonging to the population rather than to the clean rows, before the score is seen."""
-        return np.clip(self._columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+        return gate_log_odds(self._columns, self.gate)
 
     def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
         """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
-        slopes = constants.GATE_SLOPES[: len(self.gate) - 1]
-        precision = np.array([1e-4, *(deviation**-2.0 for deviation in slopes)])
+        precision = gate_precision(len(self.gate))
         gradient = self._columns.T @ (members - expected) - precision * self.gate
         variance = expected * (1.0 - np.minimum(expected, 0.999)) + 1e-9
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
@@ -161,8 +160,7 @@ class BadPopulation:
 
     def log_prior(self) -> float:
         """Log prior density of the gate's slopes, without its constant."""
-        slopes = self.gate[1:]
-        return -0.5 * float(((slopes / np.array(constants.GATE_SLOPES[: len(slopes)])) ** 2).sum())
+        return gate_log_prior(self.gate)
 
     def moved_to(self, rows: ScoredRows, scores: Scores, members: FloatArray) -> BadPopulation:
         """Return the population of these members (n,) among these rows, with the same gate."""
@@ -173,16 +171,16 @@ class BadPopulation:
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""
         prediction = _design(rows, self.placed) @ self._coefficients
-        around = _normal(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
+        around = normal_log_density(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
         if not self.placed:
             return np.full(rows.count, self.gate[0]), around
-        places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), _EDGES[1:-1])
+        places = np.digitize(scores.point * np.where(prediction < 0.0, -1.0, 1.0), EDGES[1:-1])
         total = float(self._counts.sum()) + constants.PSEUDO_ROWS
-        ratio = (self._counts / _GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
+        ratio = (self._counts / GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
         counted = far_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
         density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
-        columns = _gate_columns(rows.space.inner @ self._centre, prediction, rows.space.distance)
-        return np.clip(columns @ self.gate, -_MOST_LOG_ODDS, _MOST_LOG_ODDS), density
+        columns = gate_columns(rows.space.inner @ self._centre, _disagreement(prediction), rows.space.distance)
+        return gate_log_odds(columns, self.gate), density
 
 
 def odds_by_cells(rows: ScoredRows, placed: bool) -> FloatArray:
@@ -196,14 +194,13 @@ def _design(rows: ScoredRows, placed: bool) -> FloatArray:
     return np.hstack([one, rows.space.whitened]) if placed else one
 
 
-def _gate_columns(vote: FloatArray, prediction: FloatArray, distance: FloatArray) -> FloatArray:
-    """Gate features (n, 4): 1, where the population is, how much it disagrees, the distance from the middle."""
-    size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
-    disagreement = np.clip(standardised(np.log1p(np.abs(prediction))), -4.0, 4.0)
-    return np.column_stack([np.ones(len(vote)), np.clip(vote / size, -6.0, 6.0), disagreement, distance])
+def _disagreement(prediction: FloatArray) -> FloatArray:
+    """How much a population disagrees with the clean rows (n,), standardised."""
+    return standardised(np.log1p(np.abs(prediction)))
 
 
-def _normal(scores: Scores, mean: FloatArray, sd: FloatArray) -> FloatArray:
+def normal_log_density(scores: Scores, mean: FloatArray, sd: FloatArray) -> FloatArray:
+    """Log density (n,) of scores before doubt divides them, or mass of an interval, under N(mean, sd^2)."""
     mean, sd = mean / scores.scale, sd / scores.scale
     density = -0.5 * ((scores.point - mean) / sd) ** 2 - np.log(sd) - 0.5 * math.log(2.0 * math.pi)
     if not scores.interval.any():

@@ -142,8 +142,14 @@ class FeatureMap:
 
 def standardised(values: FloatArray) -> FloatArray:
     """Values (n,) less their median, in units of their median deviation, 0.2 at least."""
-    centred = values - _median(values)
-    return centred / max(1.4826 * _median(np.abs(centred)), _LEAST_DEVIATION)
+    middle, deviation = median_and_deviation(values)
+    return (values - middle) / deviation
+
+
+def median_and_deviation(values: FloatArray) -> tuple[float, float]:
+    """Median of values (n,) and their median deviation in units of a normal's, 0.2 at least."""
+    middle = _median(values)
+    return middle, max(1.4826 * _median(np.abs(values - middle)), _LEAST_DEVIATION)
 
 
 def _median(values: FloatArray) -> float:

@@ -18,6 +18,7 @@ from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, is_positive, weighted_mode, weighted_precision
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace, standardised
+from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 
@@ -93,7 +94,7 @@ class FlipExplanation:
         wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
         if self._gated:
             self._columns = self._gate_columns(right, wrong)
-        log_odds = np.clip(self._columns @ self.gate, -15.0, 15.0)
+        log_odds = gate_log_odds(self._columns, self.gate)
         bad = log_odds + wrong - right
         self.log_likelihood = float((right + _log_one_plus_exp(bad) - _log_one_plus_exp(log_odds)).sum())
         self.wanted, self._flipped = within_budget(bad, self._budget, np.zeros_like(bad))
@@ -171,8 +172,8 @@ class FlipExplanation:
         if self._gated:
             gradients, columns = model.gradients(self.theta), self._columns
             counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
-            expected = expit(np.clip(columns @ self.gate, -15.0, 15.0))
-            prior, residual = np.diag(self._gate_precision()), 1.0 - w - expected
+            expected = expit(gate_log_odds(columns, self.gate))
+            prior, residual = np.diag(gate_precision(len(self.gate))), 1.0 - w - expected
             own = (columns.T * (expected * (1.0 - expected) - variance)) @ columns + prior
             slope = np.block([[slope, (counted.T * variance) @ columns], [(columns.T * moved) @ gradients, own]])
             between = (counted.T * (w * residual)) @ columns
@@ -195,24 +196,18 @@ class FlipExplanation:
         least = weighted_precision(model, w, self.theta) / _MOST_VOLUME
         return precision if is_positive(precision - least) else least
 
-    def _gate_precision(self) -> FloatArray:
-        return np.array([1e-4, *(sd**-2.0 for sd in constants.GATE_SLOPES)])
-
     def _gate_columns(self, right: FloatArray, wrong: FloatArray) -> FloatArray:
         """1, where flipped rows are (a vote without the row itself), how sure the model is, the distance."""
         place, flipped = self._space.inner, self._flipped
         total = max(float(flipped.sum()), 1e-9)
         vote = place @ (flipped @ place / total) - flipped * self._own_vote / total
-        size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
         # Of two classes, the odds are as far from even whichever the label is; of more, they would tell the label.
         two = self._log_others == 0.0
         sure = standardised(np.log1p(np.abs(right - wrong))) if two else np.zeros_like(vote)
-        return np.column_stack(
-            [np.ones(len(vote)), np.clip(vote / size, -6.0, 6.0), np.clip(sure, -4.0, 4.0), self._space.distance]
-        )
+        return gate_columns(vote, sure, self._space.distance)
 
     def _improve_gate(self, expected: FloatArray) -> None:
-        precision = self._gate_precision()
+        precision = gate_precision(len(self.gate))
         gradient = self._columns.T @ (self._flipped - expected) - precision * self.gate
         variance = expected * (1.0 - expected) + 1e-9
         information = (self._columns.T * variance) @ self._columns + np.diag(precision)
@@ -223,7 +218,7 @@ class FlipExplanation:
         self.gate[1] = max(self.gate[1], 0.0)
 
     def _log_prior(self) -> float:
-        return -0.5 * float(((self.gate[1:] / np.array(constants.GATE_SLOPES)) ** 2).sum())
+        return gate_log_prior(self.gate)
 
 
 class FlipsAtAnyRate:

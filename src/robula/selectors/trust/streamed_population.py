@@ -11,13 +11,16 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.tail_scores import middle_scores
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import _EDGES, _GROSS_SHARES, BadPopulation, _normal, far_log_density
+from robula.selectors.trust.bad_population import (
+    EDGES,
+    GROSS_SHARES,
+    BadPopulation,
+    far_log_density,
+    normal_log_density,
+)
 from robula.selectors.trust.feature_space import FeatureSpace
+from robula.selectors.trust.gate import GateScales, gate_log_odds
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
-from robula.selectors.trust.streamed_space import GateScales
-
-#: Most log odds of being bad before a row's response is seen.
-MOST_LOG_ODDS = 15.0
 
 
 class BlockRows(ScoredRows):
@@ -56,7 +59,7 @@ class BlockRows(ScoredRows):
 class PopulationRule:
     """A bad population as it applies to rows that had no part in describing it.
 
-    :meth:`BadPopulation.among` says the same of the density, and much that is not needed here.
+    Light enough to travel: without the rows that described it.
     """
 
     def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
@@ -67,7 +70,7 @@ class PopulationRule:
             return
         self._log_shares = math.log1p(-share), math.log(share)
         total = float(population._counts.sum()) + constants.PSEUDO_ROWS
-        self._log_ratios = np.log((population._counts / _GROSS_SHARES + constants.PSEUDO_ROWS) / total)
+        self._log_ratios = np.log((population._counts / GROSS_SHARES + constants.PSEUDO_ROWS) / total)
         self._scales = GateScales(rows.space, np.log1p(np.abs(self._predicted(rows))), members)
 
     def _predicted(self, rows: ScoredRows) -> FloatArray:
@@ -78,12 +81,12 @@ class PopulationRule:
         """Log odds and log density (b,)."""
         if not self.placed:
             shift, anywhere = np.full(rows.count, self._coefficients[0]), np.full(rows.count, self._gate[0])
-            return anywhere, _normal(scores, shift, np.full(rows.count, self._sd))
+            return anywhere, normal_log_density(scores, shift, np.full(rows.count, self._sd))
         predicted = self._predicted(rows)
-        gate = self._scales.columns(rows.space, np.log1p(np.abs(predicted))) @ self._gate
-        around = _normal(scores, predicted, np.full(rows.count, self._sd))
-        places = np.digitize(scores.point * np.where(predicted < 0.0, -1.0, 1.0), _EDGES[1:-1])
+        columns = self._scales.columns(rows.space, np.log1p(np.abs(predicted)))
+        around = normal_log_density(scores, predicted, np.full(rows.count, self._sd))
+        places = np.digitize(scores.point * np.where(predicted < 0.0, -1.0, 1.0), EDGES[1:-1])
         ratio = np.where(scores.interval, 0.0, self._log_ratios[places])
         counted = far_log_density(scores, constants.GROSS_SCALE) + ratio
         density = np.logaddexp(self._log_shares[0] + around, self._log_shares[1] + counted)
-        return np.clip(gate, -MOST_LOG_ODDS, MOST_LOG_ODDS), density
+        return gate_log_odds(columns, self._gate), density

@@ -23,11 +23,12 @@ from robula.selectors.trust.bad_population import gross_log_density, odds_by_cel
 from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
 from robula.selectors.trust.feature_space import FeatureSpace
+from robula.selectors.trust.gate import GateScales, gate_log_odds, gate_precision
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
-from robula.selectors.trust.streamed_population import MOST_LOG_ODDS, BlockRows, PopulationRule
-from robula.selectors.trust.streamed_space import BlockMap, GateScales
+from robula.selectors.trust.streamed_population import BlockRows, PopulationRule
+from robula.selectors.trust.streamed_space import BlockMap
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
 
 _SURELY_CLEAN = -700.0
@@ -185,7 +186,7 @@ class FlipRule(Rule):
 
     def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw, places: _Places) -> None:
         self._theta, self.gate = fit.theta, fit.gate
-        self.precision = np.array([1e-4, *(deviation**-2.0 for deviation in constants.GATE_SLOPES)])[: len(self.gate)]
+        self.precision = gate_precision(len(self.gate))
         if len(self.gate) > 1:
             self.coordinates = places.coordinates
             self._scales = GateScales(places.space, self._certainty(sample), 1.0 - fit.weights)
@@ -204,8 +205,7 @@ class FlipRule(Rule):
             columns = self._scales.columns(space, self._certainty(model))
         right = model.log_likelihood(theta)
         wrong = _of_the_other_label(right)
-        prior = np.clip(columns @ self.gate, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        return self._judged(prior, wrong - right, columns, np.exp(-wrong))
+        return self._judged(gate_log_odds(columns, self.gate), wrong - right, columns, np.exp(-wrong))
 
 
 def _of_the_other_label(right: FloatArray) -> FloatArray:

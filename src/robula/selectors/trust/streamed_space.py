@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from robula._types import FloatArray
@@ -51,20 +49,3 @@ class BlockMap:
         squared = np.einsum("ij,ij->i", inner, inner) / self.rank
         distance = (np.log1p(squared) - self._usual_distance) / self._distance_unit
         return FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP, out=inner), distance, none, apart)
-
-
-class GateScales:
-    """Gate features of any rows, on the scales that the fit's own rows had."""
-
-    def __init__(self, space: FeatureSpace, strength: FloatArray, members: FloatArray) -> None:
-        self._centre = members @ space.inner / max(float(members.sum()), 1e-9)
-        vote = space.inner @ self._centre
-        self._size = math.sqrt(float(vote @ vote) / len(vote)) + 1e-12
-        self._middle = float(np.median(strength))
-        self._unit = max(1.4826 * float(np.median(np.abs(strength - self._middle))), 0.2)
-
-    def columns(self, space: FeatureSpace, strength: FloatArray) -> FloatArray:
-        """1, where the bad rows are, how strong the disagreement or certainty is, the distance, shape (b, 4)."""
-        vote = np.clip(space.inner @ self._centre / self._size, -6.0, 6.0)
-        strong = np.clip((strength - self._middle) / self._unit, -4.0, 4.0)
-        return np.column_stack([np.ones(len(vote)), vote, strong, space.distance])
