@@ -102,14 +102,14 @@ def _without_histogram(stack: ExitStack) -> None:
 def _gate_without(place: int) -> Callable[[ExitStack], None]:
     from robula.selectors.trust import bad_population
 
-    whole = bad_population._gate_columns
+    whole = bad_population.gate_columns
 
     def fewer(*arguments: Any) -> np.ndarray:
         columns = whole(*arguments)
         columns[:, place] = 0.0
         return columns
 
-    return _attribute(bad_population, "_gate_columns", fewer)
+    return _attribute(bad_population, "gate_columns", fewer)
 
 
 def _without_leverage_of_doubt(stack: ExitStack) -> None:
