@@ -149,9 +149,12 @@ def hangs_on(
 def _hinge_cell(hinge: Hinge, label: str) -> str:
     if hinge.rows is None:
         return f"<td class='quiet' data-label='{label}'>no few rows</td>"
-    share = 100.0 * len(hinge.rows) / max(hinge.n_rows, 1)
+    count = len(hinge.rows)
+    share = 100.0 * count / max(hinge.n_rows, 1)
     doubt = "" if hinge.confirmed else " (not confirmed)"
-    return f"<td data-label='{label}'>{len(hinge.rows):,} rows<small>{rough(share)} %{doubt}</small></td>"
+    return (
+        f"<td data-label='{label}'>{count:,} row{'s' if count > 1 else ''}<small>{rough(share)} %{doubt}</small></td>"
+    )
 
 
 def _named(hinge: Hinge, labels: Sequence[Any]) -> str:

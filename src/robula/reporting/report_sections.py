@@ -42,7 +42,8 @@ def answer(
     weights = posterior.row_weights
     low = int((weights < DISTRUSTED).sum())
     sentences = [
-        f"<p><strong>{low:,} of {len(weights):,} rows</strong> are distrusted: they count less than half.</p>"
+        f"<p><strong>{low:,} of {len(weights):,} rows</strong> {'are' if low > 1 else 'is'} distrusted: "
+        f"{'they count' if low > 1 else 'it counts'} less than half.</p>"
         if low
         else f"<p><strong>None of the {len(weights):,} rows</strong> is distrusted.</p>"
     ]
