@@ -85,3 +85,16 @@ def test_without_features_there_is_no_place() -> None:
     y[:20] += 8.0
     model = robula.LinearModel(np.zeros((300, 1)), y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 100.0))
     assert robula.trust(model, 0.1).weights[:20].mean() < 0.1
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_how_far_out_a_mistake_is_may_depend_on_its_place(seed: int) -> None:
+    """Slipped decimals anywhere: where responses are large they are far out, elsewhere nearer, and all are mistakes."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (1500, 2))
+    y = 20.0 + X @ [8.0, 4.0] + 2.0 * rng.standard_normal(1500)
+    slipped = rng.choice(1500, 150, replace=False)
+    y[slipped] /= 10.0
+    model = robula.LinearModel(X, y, noise_scale="estimate", prior=robula.NormalPrior(0.0, 1e4), intercept=True)
+    found = robula.trust(model, 0.2)
+    assert found.weights[slipped].mean() < 0.02

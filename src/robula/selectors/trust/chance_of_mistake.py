@@ -80,6 +80,9 @@ class ChanceOfMistake:
     @classmethod
     def found(cls, places: Places, deviating: FloatArray, decisive: FloatArray) -> ChanceOfMistake | None:
         """From the probabilities (n,) that rows deviate and their log odds (n,); None if they deviate anywhere."""
+        # All of them first: how far out a mistake is can depend on where it is, whether there is one does not.
+        if _foretold(places, deviating) is None:
+            return None
         beyond = decisive > constants.FAR_OUT
         near, far = (_foretold(places, np.where(band, deviating, 0.0)) for band in (~beyond, beyond))
         return None if near is None and far is None else cls(near, far)
