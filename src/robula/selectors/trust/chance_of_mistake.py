@@ -65,8 +65,8 @@ class Places:
 class ChanceOfMistake:
     """The chance that a row which deviates is a mistake, by where it is.
 
-    Rows that deviate unmistakably and the others are asked apart: what the model lacks nearby is no excuse for a row
-    that is far out.
+    Where the features foretell which rows deviate, those that do so unmistakably and the others are asked apart: what
+    the model lacks nearby is no excuse for a row that is far out.
 
     Attributes
     ----------
