@@ -28,7 +28,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 from benchmarks.realdata import store  # noqa: E402  (after the threads are set)
 from benchmarks.realdata.errors import AS_THEY_COME, KINDS  # noqa: E402
 from benchmarks.realdata.page import write_page, write_readme  # noqa: E402
-from benchmarks.realdata.plan import FEWEST_ROWS, METHODS, OURS, Cell, cells  # noqa: E402
+from benchmarks.realdata.plan import AIR, FEWEST_ROWS, METHODS, OURS, Cell, cells  # noqa: E402
 from benchmarks.realdata.run import run_problem  # noqa: E402
 from benchmarks.realdata.sets import AbsentError, load, names  # noqa: E402
 from robula.experiments.runner import leave_with_parent  # noqa: E402
@@ -37,6 +37,7 @@ from robula.experiments.runner import leave_with_parent  # noqa: E402
 RESULTS = Path(__file__).parent / "results.csv"
 _PAGE = Path(__file__).parents[2] / "docs" / "realdata.md"
 _README = Path(__file__).parents[2] / "README.md"
+_EVERY_KIND = (AS_THEY_COME, AIR, *KINDS)
 
 
 def main() -> int:
@@ -50,6 +51,8 @@ def main() -> int:
     waiting = [cell for cell in chosen if cell not in done]
     problems = [list(group) for _, group in itertools.groupby(waiting, key=lambda cell: cell[:3])]
     print(f"{len(chosen)} cells, {len(chosen) - len(waiting)} finished before", flush=True)
+    if not chosen:
+        sys.exit("no cell is of all that was asked for")
     began, count = time.monotonic(), 0
     for rows in _results(problems, arguments.jobs):
         store.append(arguments.out, rows)
@@ -74,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
     parser.add_argument("--methods", default="all", help=f"all, rivals, or some of {', '.join(METHODS)}")
     parser.add_argument("--sets", help=f"some of {', '.join(names())}")
-    parser.add_argument("--kinds", help=f"some of {', '.join((AS_THEY_COME, *KINDS)).replace('%', '%%')}")
+    parser.add_argument("--kinds", help=f"some of {', '.join(_EVERY_KIND).replace('%', '%%')}")
     parser.add_argument(
         "--rates", type=_numbers, help="some of the shares of wrong rows: 0,0.05,0.1; 0 is as they come"
     )
@@ -97,11 +100,11 @@ def _chosen(arguments: argparse.Namespace) -> list[Cell]:
     rivals = [name for name in METHODS if name != OURS]
     told = {"all": list(METHODS), "rivals": rivals}.get(arguments.methods) or arguments.methods.split(",")
     sets = names() if arguments.sets is None else arguments.sets.split(",")
-    kinds = (AS_THEY_COME, *KINDS) if arguments.kinds is None else arguments.kinds.split(",")
+    kinds = _EVERY_KIND if arguments.kinds is None else arguments.kinds.split(",")
     for what, asked, known in (
         ("method", told, METHODS),
         ("set", sets, names()),
-        ("kind", kinds, (AS_THEY_COME, *KINDS)),
+        ("kind", kinds, _EVERY_KIND),
     ):
         if unknown := sorted(set(asked) - set(known)):
             sys.exit(f"unknown {what}(s) {', '.join(unknown)}; known: {', '.join(known)}")
