@@ -12,7 +12,7 @@ from scipy import stats
 
 import robula
 from robula.integrations.row_families import FAMILIES
-from robula.integrations.site_laws import _family_tails, _label_tails, tail_scores
+from robula.integrations.site_laws import _family_tails, _label_tails
 from robula.models.law import ModelWithLaw
 
 numpyro = pytest.importorskip("numpyro")
@@ -119,7 +119,7 @@ def test_censored_rows_are_an_interval():
         law = dist.RightCensoredDistribution(dist.Weibull(np.ones(2), 1.5), censored)
         found = describe_distribution(jax, law, y)
         values = {key: np.asarray(array, dtype=float) for key, array in found.arrays.items()}
-    lower, upper = tail_scores(_family_tails(found.family, values))
+    lower, upper = _family_tails(found.family, values).scores
     expected = stats.norm.ppf(stats.weibull_min(1.5).cdf(y))
     np.testing.assert_allclose(lower, expected, rtol=1e-5)
     np.testing.assert_allclose(upper, [expected[0], np.inf], rtol=1e-5)

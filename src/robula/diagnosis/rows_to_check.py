@@ -208,12 +208,10 @@ def odd_rows(
     known: FloatArray | None = None
     if isinstance(response, str):
         column = table.iloc[:, names.index(check_name(response, "response", names))]
-        # Labels that are texts are as good as numbers here: only what else is known of the rows.
-        known = _numbers(column if column.dtype.kind in "iufb" else pd.Series(pd.factorize(column)[0]))
+        known = _numbers(column) if column.dtype.kind in "iufb" else _array(_coded(column), "response", 1)
         table = table.loc[:, [name != response for name in names]]
     elif response is not None:
-        given = np.asarray(response)
-        known = _array(given if given.dtype.kind in "iufb" else pd.factorize(given)[0], "response", 1)
+        known = _array(_coded(response), "response", 1)
         if known.shape != (len(table),):
             raise InputError(f"response has shape {known.shape}; pass one number for each of the {len(table)} rows.")
     numeric = table.loc[:, [kind.kind in "iufb" for kind in table.dtypes]]
@@ -227,6 +225,16 @@ def odd_rows(
     strength = np.zeros(len(weights)) if influence is None else influence.strength
     order = np.lexsort((-strength, -suspicion))
     return OddRows(order, suspicion, weights, cells, influence, table.index)
+
+
+def _coded(response: Any) -> Any:
+    """Labels that are texts as their places among all labels; a response of numbers, or of nothing usable, as it is."""
+    import pandas as pd
+
+    listed = isinstance(response, list | tuple | pd.Series) or (isinstance(response, np.ndarray) and response.ndim == 1)
+    if not listed or pd.api.types.infer_dtype(response, skipna=True) not in ("string", "categorical"):
+        return response
+    return pd.factorize(np.asarray(response, dtype=object))[0]
 
 
 def _array(given: Any, name: str, axes: int) -> FloatArray:
