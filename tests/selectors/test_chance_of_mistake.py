@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import robula
+from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust.chance_of_mistake import ChanceOfMistake, Places
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.streamed_trust import trust_by_passes
@@ -77,6 +78,9 @@ def test_rows_in_blocks_are_excused_alike() -> None:
     assert found.weights[shifted].mean() > 0.8
     # As where nothing is excused (test_streamed_trust.py).
     assert np.abs(found.weights - whole.weights).mean() < 0.005
+    # Theta is that of the rows as they count, wherever the search for those that deviate was: a width is 0.04.
+    np.testing.assert_allclose(found.theta, whole.theta, atol=0.01)
+    np.testing.assert_allclose(found.theta, weighted_mode(model, found.weights, found.theta), atol=1e-3)
 
 
 def test_without_features_there_is_no_place() -> None:

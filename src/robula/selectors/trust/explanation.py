@@ -66,13 +66,13 @@ class Explanation:
         Tempered log evidence.
     wanted : float
         Share of rows that it would call bad without a budget.
-    mistakes, conforming : ChanceOfMistake or None, ndarray (n,)
-        Where deviating rows are no mistakes, and the weights before that was asked.
+    mistakes, conforming : ChanceOfMistake or None, tuple of ndarray (n,) and (d,)
+        Where deviating rows are no mistakes, and weights and theta before that was asked.
     """
 
     price = 0.0  # is in the evidence
     mistakes: ChanceOfMistake | None = None
-    conforming: FloatArray
+    conforming: tuple[FloatArray, FloatArray]
 
     def __init__(
         self,

@@ -83,6 +83,9 @@ class Rule(ABC):
     coordinates: BlockMap | None = None
     #: What is taken off the log odds of rows to stay within the budget.
     taken_off = 0.0
+    #: Whether rows that deviate were judged once for all, at the fit's own theta: what all rows decide is theta alone.
+    settled = False
+    _theta: FloatArray
 
     @abstractmethod
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
@@ -91,11 +94,15 @@ class Rule(ABC):
     @property
     def parameters(self) -> FloatArray:
         """What all rows decide, (k,): the gate, or what is taken off log odds to stay within the budget."""
+        if self.settled:
+            return np.zeros(0)
         return np.array([-self.taken_off]) if self.taken_off else self.gate
 
     def moved(self, step: FloatArray) -> Rule:
         """Return the rule with other parameters."""
         other = copy(self)
+        if self.settled:
+            return other
         if self.taken_off:
             other.taken_off = max(self.taken_off - float(step[0]), 1e-9)
         else:
@@ -104,10 +111,10 @@ class Rule(ABC):
 
     def hold_within_budget(self, fit: Any, sample: ModelWithLaw, space: FeatureSpace | None = None) -> None:
         """Where the fit took something off log odds to stay within its budget, all rows decide how much."""
-        weights: FloatArray = fit.conforming if isinstance(fit, Explanation) else fit.weights
+        weights: FloatArray = fit.conforming[0] if isinstance(fit, Explanation) else fit.weights
         if fit.wanted <= float((1.0 - weights).mean()) + 1e-3:
             return
-        judged = self.judge(sample, fit.theta, space)
+        judged = self.judge(sample, self._theta, space)
         held = np.ones(len(weights), dtype=np.bool_)
         if judged.decisive is not None:
             # Rows that are unmistakable go beyond the budget too, as in within_budget.
@@ -249,7 +256,9 @@ class NumberRule(Rule):
 
     def __init__(self, fit: Explanation, sample: ModelWithLaw, places: _Places) -> None:
         self.coordinates = places.coordinates
-        self._theta, self._gross = fit.theta, (fit.gross_share, fit.gross_scale)
+        self._gross, self._mistakes = (fit.gross_share, fit.gross_scale), fit.mistakes
+        # Populations are described around the theta that nothing was excused at.
+        self._theta = fit.theta if fit.mistakes is None else fit.conforming[1]
         response, self._codes = sample.response, fit.rows.response_codes
         self._ends = tuple(
             None if response is None or not at.any() else float(response[at][0])
@@ -261,13 +270,16 @@ class NumberRule(Rule):
             PopulationRule(population, fit.rows, fit.members[:, index])
             for index, population in enumerate(fit.populations)
         ]
-        self._handicaps, self._exact_law, self._mistakes = fit.handicaps, fit.rows.exact_law, fit.mistakes
+        self._handicaps, self._exact_law = fit.handicaps, fit.rows.exact_law
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample, places.space)
+        if self._mistakes is not None:
+            self.settled, self.precision = True, np.zeros(0)
 
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each row to be gross or in a bad population; all rows decide how many are."""
         rows = BlockRows(model, space, self._ends, self._codes, self._exact_law)
+        theta = self._theta if self.settled else theta
         scores, fixed = rows.scores_at(theta), rows.scores_at(self._theta)
         share, scale = self._gross
         ones = np.ones(model.n_rows)
@@ -286,7 +298,10 @@ class NumberRule(Rule):
 
         ratio = priced - prior - self._price_of_the_unseen(rows, fixed) - self._of_clean_rows(rows, theta, scores)
         judged = self._judged(prior + self.gate[0], ratio, ones[:, None], ones, decisive)
-        return judged if self._mistakes is None else judged._replace(mistakes=self._mistakes(Places(rows), decisive()))
+        if self._mistakes is None:
+            return judged
+        mistakes, none = self._mistakes(Places(rows), decisive()), np.zeros((model.n_rows, 0))
+        return judged._replace(mistakes=mistakes, columns=none, slope=0.0 * ones, most=None)
 
     def _of_clean_rows(self, rows: ScoredRows, theta: FloatArray, scores: Scores) -> FloatArray:
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)

@@ -195,9 +195,10 @@ def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArra
         precision = (known + prior_precision)[:dim, :dim]
         slopes = _bounded_below(slopes + prior_precision, known + prior_precision)
         step = np.asarray(np.linalg.solve(slopes, equations), dtype=np.float64)
+        left = float(step[:dim] @ precision @ step[:dim])
         step *= min(1.0, _LONGEST / max(float(np.abs(step[dim:]).max(initial=0.0)), 1e-300))
         weighing = weighing.moved(step)
-        if float(step[:dim] @ precision @ step[:dim]) < _ARRIVED:
+        if left < _ARRIVED:
             break
     inverse = np.linalg.inv(slopes)
     if model.sample.response_kind == "label":

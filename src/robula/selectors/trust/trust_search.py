@@ -114,10 +114,10 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
         found, contested = _explain_numbers(rows, budget)
         followed, places = _best_allowed(list(found.values())), Places(rows)
         for explanation in found.values():
-            explanation.conforming = explanation.weights
+            explanation.conforming = explanation.weights, explanation.theta
             explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
             if explanation is followed and explanation.mistakes is not None and contested is None:
-                contested = Contested(explanation.theta, explanation.weights - explanation.conforming)
+                contested = Contested(explanation.theta, explanation.weights - explanation.conforming[0])
             counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
             explanation.theta = rows.mode(counted, explanation.theta, _SETTLE)
     return _averaged(found, contested, model.n_rows, budget)
