@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from robula.cli.main import app
 from robula.exceptions import InputError
-from robula.tables.prepared_table import prepare_table
+from robula.tables.prepared_table import pick_columns, prepare_table
 from robula.tables.table_files import csv_text, read_table
 
 RUNNER = CliRunner()
@@ -190,3 +190,8 @@ def test_a_table_is_written_as_pandas_writes_it(monkeypatch):
         monkeypatch.setattr("robula.tables.table_files._WRITTEN_AT_ONCE", rows_at_once)
         assert csv_text(table) == table.to_csv(index=False, lineterminator="\n")
         assert csv_text(table[:0]) == "f,g,i,t\n"
+
+
+def test_other_delimiters_are_asked_about():
+    with pytest.raises(InputError, match="check the delimiter"):
+        pick_columns(pd.DataFrame({"a|y": ["1|2", "3|4"]}), "y", None, [])

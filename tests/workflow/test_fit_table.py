@@ -197,12 +197,6 @@ def test_logistic_poisson_and_mean(tmp_path):
     assert "nothing to predict" in invoke("predict", tmp_path / "m", tmp_path / "t.csv", code=2)
 
 
-def test_other_delimiters_are_asked_about(tmp_path):
-    (tmp_path / "t.csv").write_text("a|y\n1|2\n3|4\n5|6\n", encoding="utf-8")
-    output = invoke("fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "o", code=2)
-    assert "check the delimiter" in output
-
-
 @pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ".")])
 def test_delimiters_and_decimal_commas(tmp_path, delimiter, decimal):
     table = pd.DataFrame({"a, quoted": [1.5, 2.5], 'b "x"': ["p;q", "r\ts"], "c": [1, 2]})

@@ -145,13 +145,18 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
-    rows = len(posterior.row_weights)
+    rows = max(len(posterior.row_weights), 1)
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
+        # Of more rows than are judged at once the group is known in a sample only.
+        known = len(posterior.contested) > 0
+        where = (
+            f"Look at these rows ({'posterior.contested' if known else 'robula.trust on some of the rows has them'})"
+        )
         severe.append(
             f"A group of rows that may be mistakes decides the answer: without it a parameter moves by {shift:.0f} "
-            "posterior widths. Look at these rows (posterior.contested): take them out if they are wrong, and give the "
-            "model what it lacks if they are right."
+            f"posterior widths. {where}: take them out if they are wrong, and give the model what it lacks if they are "
+            "right."
         )
     removed = 1.0 - float(posterior.row_weights.mean())
     budget = posterior.settings.get("contamination_budget")
@@ -166,7 +171,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             "and good ones were given up. Look at them, and compare with a smaller and a larger limit."
         )
     wrong_cells = len(found.get("wrong_cells", ()))
-    labels = removed - wrong_cells / max(rows, 1)
+    labels = removed - wrong_cells / rows
     if any("labels" in name for name in found.get("explanations", ())):
         if wrong_cells:
             mild.append(

@@ -171,7 +171,8 @@ def _cell_odds(model: Regression) -> FloatArray:
     """Log odds (n,) of a wrong cell in each row of labels, column by column of some rows; passes look for others'."""
     if model.response_kind != "label":
         return np.zeros(model.n_rows)
-    some = model.take(np.linspace(0, model.n_rows - 1, _LOOKED_AT_CELLS).round().astype(np.intp))
+    places = np.linspace(0, model.n_rows - 1, min(model.n_rows, _LOOKED_AT_CELLS)).round().astype(np.intp)
+    some = model.take(places)
     return CellLimits(some.covariates, some.codes)(model.covariates)
 
 
