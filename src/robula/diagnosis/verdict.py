@@ -149,14 +149,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
         # Of more rows than are judged at once the group is known in a sample only.
-        known = len(posterior.contested) > 0
-        where = (
-            f"Look at these rows ({'posterior.contested' if known else 'robula.trust on some of the rows has them'})"
-        )
+        where = "posterior.contested" if len(posterior.contested) else "robula.trust on some of the rows has them"
         severe.append(
             f"A group of rows that may be mistakes decides the answer: without it a parameter moves by {shift:.0f} "
-            f"posterior widths. {where}: take them out if they are wrong, and give the model what it lacks if they are "
-            "right."
+            f"posterior widths. Look at these rows ({where}): take them out if they are wrong, and give the model "
+            "what it lacks if they are right."
         )
     removed = 1.0 - float(posterior.row_weights.mean())
     budget = posterior.settings.get("contamination_budget")
