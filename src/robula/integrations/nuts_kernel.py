@@ -69,7 +69,7 @@ class Movement:
         def step(state: Any, arguments: tuple[Any, ...]) -> Any:
             return jax.vmap(lambda one: move(one, arguments))(state)
 
-        return init, jax.jit(step), []
+        return jax.jit(init), jax.jit(step), []
 
 
 class NUTS(Kernel):
