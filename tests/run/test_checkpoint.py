@@ -26,7 +26,7 @@ COUNTS = robula.PoissonModel(
 SHORT = {"contamination": 0.1, "draws": 40, "burn_in": 30, "chains": 4, "seed": 5, "progress": False}
 RUNS = {
     "exact": (MODEL, {}),
-    "hmc": (COUNTS, {}),
+    "hmc": (COUNTS, {"selector": "mean"}),
     "paper": (MODEL, {"selector": "recursive", "kernel": "ula", "likelihood_rows": "n", "refresh_every": 1}),
     "auto refresh": (MODEL, {"selector": "recursive", "kernel": "preconditioned_lm"}),
     "fixed refresh": (MODEL, {"selector": "geometric_median", "kernel": "baoab", "refresh_every": 13, "thin": 2}),

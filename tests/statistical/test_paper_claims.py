@@ -12,7 +12,7 @@ from tests.helpers import PAPER
 
 PLAIN = {**PAPER, "selector": "mean"}
 
-SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))]
 
 # The paper's default is where Algorithm 2 as printed has no bound (docs/errata.md).
 pytestmark = [pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning"), pytest.mark.no_cover]
@@ -52,6 +52,7 @@ def test_regression_error_is_below_ulas(seed):
             robula.sample(problem.model, step_size=robust.settings["step_size"], **PLAIN, **settings)
 
 
+@pytest.mark.slow
 def test_at_ulas_small_step_rob_ula_has_not_arrived():
     """What docs/explanation/wrong_tool.md says about it: error above 3 after 400 steps, ULA's about 0.8."""
     problem = robula.simulate.linear_regression(seed=0)
@@ -84,7 +85,7 @@ def test_ula_through_the_whole_library_has_its_own_law():
 def test_regression_posterior_of_clean_rows_is_exact_up_to_the_step():
     """Contamination 0 on clean data and a small step: bias and spread are those of the closed form."""
     problem = robula.simulate.linear_regression(n_clean=300, dim=5, contamination=0.0, seed=2)
-    posterior = robula.rob_ula(problem.model, contamination=0.0, step_size=1e-4, burn_in=300, draws=2500, seed=1)
+    posterior = robula.rob_ula(problem.model, contamination=0.0, step_size=1e-4, burn_in=300, draws=1000, seed=1)
     gap = robula.metrics.clean_posterior_gap(posterior, problem.clean_posterior)
     assert gap.bias < 3 * gap.bias_mcse
     # h L is 0.04, so the discretisation widens the spread by about 1 %.

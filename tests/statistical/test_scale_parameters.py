@@ -11,7 +11,8 @@ numpyro = pytest.importorskip("numpyro")
 dist = pytest.importorskip("numpyro.distributions")
 
 ROWS, BAD = 400, 20
-pytestmark = pytest.mark.no_cover
+# The short version is the grid of any model in tests/benchmarks, and the same weights in tests/integrations.
+pytestmark = [pytest.mark.no_cover, pytest.mark.slow]
 
 
 def line(X, y):
@@ -47,8 +48,7 @@ def stacked(variables) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::robula.exceptions.BreakdownWarning")
-# Both languages' laws of the same line are compared in tests/integrations/test_laws_of_rows.py.
-@pytest.mark.parametrize("language", ["numpyro", pytest.param("pymc", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("language", ["numpyro", "pymc"])
 def test_gap_to_nuts_on_the_clean_rows(language, data, clean):
     """Bias of at most 0.7 widths of the clean posterior, sqrt of the summed variances; 0.48 was seen.
 

@@ -32,7 +32,10 @@ def spectral_norm(gradients: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(centred.T @ centred / len(centred))[-1])
 
 
-@pytest.mark.parametrize(("n", "dim"), [(1250, 200), (1000, 5)])
+SIZES = [pytest.param(1250, 200, marks=pytest.mark.slow), (300, 40), (1000, 5)]
+
+
+@pytest.mark.parametrize(("n", "dim"), SIZES)
 def test_mean_constants_hold_with_the_probability_they_promise(n, dim):
     truth = np.random.default_rng(0).uniform(size=dim)
     constants = theory.population_mean_constants(
@@ -52,7 +55,7 @@ def test_mean_constants_hold_with_the_probability_they_promise(n, dim):
     assert tight > 0.75
 
 
-@pytest.mark.parametrize(("n", "dim"), [(1250, 200), (1000, 5)])
+@pytest.mark.parametrize(("n", "dim"), SIZES)
 def test_regression_constants_hold_with_the_probability_they_promise(n, dim):
     truth = np.random.default_rng(0).uniform(size=dim)
     constants = theory.population_regression_constants(
