@@ -19,7 +19,7 @@ from robula.models.posterior_mode import inverse_factor, weighted_mode, weighted
 from robula.models.priors import FlatPrior, NormalPrior
 from robula.result.posterior import Posterior
 from robula.run.collector import widened
-from robula.selectors import resolve_selector
+from robula.run.record import record_of_seed
 from robula.selectors.selection import Selector
 from robula.selectors.trust.conclusion import Trust
 from robula.selectors.trust.streamed_trust import trust_by_passes
@@ -52,7 +52,7 @@ def sample_large(
     model: LargeModel,
     *,
     contamination: float | Literal["estimate"],
-    selector: str | Selector,
+    selector: Selector,
     draws: int,
     chains: int,
     root: np.random.SeedSequence,
@@ -65,16 +65,15 @@ def sample_large(
     more.
     """
     began = time.perf_counter()
-    asked = resolve_selector(selector)
     estimate = isinstance(contamination, str) and contamination == "estimate"
     budget = check_contamination(DEFAULT_BUDGET if estimate else contamination)
-    if estimate and not isinstance(asked, TrustSelector):
+    if estimate and not isinstance(selector, TrustSelector):
         raise InputError('contamination="estimate" needs selector="trust".')
     found: Trust | None = None
     weigher: Weigher = None
     sums: Sums = ()
-    if isinstance(asked, TrustSelector) and budget > 0.0:
-        weigher, found, sums = trust_by_passes(model, budget, asked.exact_law)
+    if isinstance(selector, TrustSelector) and budget > 0.0:
+        weigher, found, sums = trust_by_passes(model, budget, selector.exact_law)
         begin = found.theta
     else:
         begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
@@ -100,13 +99,13 @@ def sample_large(
             "contamination_estimate": None
             if found is None
             else {"share": found.share, "standard_error": found.standard_error},
-            "selector": repr(asked),
+            "selector": repr(selector),
             "rows_found": {} if found is None else found.record(),
             "row_doubt": doubt,
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,
-            "seed": root.entropy if isinstance(root.entropy, int) else str(root.entropy),
+            "seed": record_of_seed(root),
             "by_passes": True,
             "passes": model.source.passes,
             "rows_in_memory": model.sample.n_rows,
@@ -115,7 +114,7 @@ def sample_large(
             "robula": __version__,
             **record,
         },
-        citations=tuple(dict.fromkeys(("bhatia2019", *asked.citations))),
+        citations=tuple(dict.fromkeys(("bhatia2019", *selector.citations))),
         variables=model.sample.variables(kept),
     )
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput
 from robula._validation import check_contamination, check_count, check_name, check_positive, show
-from robula._version import __version__
 from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
-from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
@@ -34,6 +32,7 @@ from robula.run.checkpoint import Checkpoints, seconds_of
 from robula.run.collector import Collector, collect, widened
 from robula.run.driver import iterate, track
 from robula.run.large_run import sample_large
+from robula.run.record import record_of_run, record_of_seed
 from robula.run.setup import Setup, describe, describe_seed, describe_step, seed_sequence
 from robula.run.starts import check_start, draw_start
 from robula.run.step_choice import (
@@ -149,29 +148,7 @@ def sample(
     (4, 100, 5)
     """
     began = time.perf_counter()
-    given = (step_size, start, start_variance, checkpoint)
-    by_passes = kernel == "auto" and all(value is None for value in given)
-    rule = selector in ("trust", "mean") or isinstance(selector, TrustSelector | SampleMean)
-    by_passes = by_passes and likelihood_rows == "weights" and rule and thin == 1
-    if isinstance(model, Regression) and by_passes and not model.in_memory and LargeModel.can_be(model):
-        model = LargeModel.of(model) if model.n_rows > SAMPLE_ROWS else model
-    if isinstance(model, LargeModel) and model.in_memory:
-        model = model.sample
-    if isinstance(model, LargeModel):
-        if not by_passes:
-            raise InputError(
-                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", '
-                'likelihood_rows="weights", and no kernel, step size, start, thinning or checkpoint.'
-            )
-        return sample_large(
-            model,
-            contamination=contamination,
-            selector=selector,
-            draws=check_count(draws, "draws", 1),
-            chains=check_count(chains, "chains", 1),
-            root=seed_sequence(seed),
-        )
-    if not isinstance(model, Model):
+    if not isinstance(model, Model | LargeModel):
         raise InputError(
             f"model={show(model)} is not a robula model; make one with LinearModel or another of robula.models, "
             "or with from_numpyro, from_pymc or from_jax from a model of your own."
@@ -190,6 +167,19 @@ def sample(
         refresh_every = check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
+    in_memory_only = any(value is not None for value in (step_size, start, start_variance, checkpoint))
+    in_memory_only |= kernel != "auto" or likelihood_rows != "weights" or thin != 1
+    in_memory_only |= not isinstance(selector, TrustSelector | SampleMean)
+    model = _in_memory_or_not(model, in_memory_only)
+    if isinstance(model, LargeModel):
+        return sample_large(
+            model,
+            contamination=contamination,
+            selector=selector,
+            draws=draws,
+            chains=chains,
+            root=seed_sequence(seed),
+        )
     given_start = None if start is None else check_start(start, chains, model.dim)
     root = seed_sequence(seed)
     steps = burn_in + draws * thin
@@ -265,60 +255,38 @@ def sample(
     kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     warn_if_unconverged(collected.draws, model.parameter_names)
-    last_step = float(collected.stats["step_size"][:, -1].mean())
-    acceptance = collected.stats.get("acceptance")
+    settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
+    settings |= {
+        "row_doubt": doubt,
+        "selections": target.selections_made,
+        "start": start_record,
+        "seed": record_of_seed(root),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
     return Posterior(
         draws=kept,
         row_weights=collected.row_weights,
         parameter_names=model.parameter_names,
         stats=collected.stats,
-        settings={
-            "model": type(model).__name__,
-            "rows": model.n_rows,
-            "dim": model.dim,
-            "units": "model",
-            "contamination": parts.contamination,
-            "contamination_budget": parts.budget,
-            "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),
-            "selector": repr(parts.selector),
-            "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
-            "rows_found": parts.selector.record,
-            "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
-            "dims": {name: list(names) for name, names in model.variable_dims.items()},
-            "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
-            "row_doubt": doubt,
-            "kernel": repr(parts.kernel),
-            "kernel_from": "auto" if kernel == "auto" else "given",
-            "step_size": last_step,
-            "step_size_from": step_size_from(step_size, moving),
-            "step_bias": None if measured is None else measured._asdict(),
-            "adjusted": parts.kernel.needs_density,
-            "acceptance": None if acceptance is None else float(acceptance.mean()),
-            "smoothness": centre.smoothness,
-            "strong_convexity": centre.strong_convexity,
-            "variance_inflation": moving.variance_inflation(last_step, adapted.smoothness),
-            "relaxation_steps": moving.relaxation_steps(last_step, adapted.strong_convexity),
-            "likelihood_rows": likelihood_rows,
-            "draws": draws,
-            "burn_in": burn_in,
-            "chains": chains,
-            "thin": thin,
-            "refresh_every": refresh_every,
-            "guard": guard,
-            "selections": target.selections_made,
-            "start": start_record,
-            "seed": _seed_record(root),
-            "interrupted": collected.interrupted,
-            "seconds": round(time.perf_counter() - began, 3),
-            "robula": __version__,
-            "setup": setup.to_dict(),
-        },
+        settings=settings,
         citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
         variables=model.variables(kept),
         half_row_weights=collected.half_row_weights,
     )
 
 
-def _seed_record(root: np.random.SeedSequence) -> Any:
-    entropy = root.entropy if isinstance(root.entropy, int) else str(root.entropy)
-    return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
+def _in_memory_or_not(model: Model | LargeModel, in_memory_only: bool) -> Model | LargeModel:
+    """Return the model as it is to be fitted: from memory, or in passes over its rows."""
+    if isinstance(model, LargeModel):
+        if model.in_memory:
+            return model.sample
+        if in_memory_only:
+            raise InputError(
+                'a LargeModel is fitted in passes over its rows: selector="trust" or "mean", '
+                'likelihood_rows="weights", and no kernel, step size, start, thinning or checkpoint.'
+            )
+        return model
+    on_disk = isinstance(model, Regression) and not model.in_memory and model.n_rows > SAMPLE_ROWS
+    if isinstance(model, Regression) and on_disk and not in_memory_only and LargeModel.can_be(model):
+        return LargeModel.of(model)
+    return model

@@ -1,0 +1,66 @@
+"""What a run leaves in ``posterior.settings``: what was asked for, what was chosen, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from robula._version import __version__
+from robula.models.law import ModelWithLaw
+from robula.models.model import Model
+from robula.run.assembly import Assembly
+from robula.run.collector import Collected
+from robula.run.setup import Setup
+from robula.run.step_pair import StepBias
+
+
+def record_of_run(
+    model: Model, parts: Assembly, setup: Setup, collected: Collected, step_size_from: str, measured: StepBias | None
+) -> dict[str, Any]:
+    """Settings of a run as plain values, but for its time, its seed and its start."""
+    moving, adapted = parts.adapted.kernel, parts.adapted
+    last_step = float(collected.stats["step_size"][:, -1].mean())
+    acceptance = collected.stats.get("acceptance")
+    return {
+        "model": type(model).__name__,
+        "rows": model.n_rows,
+        "dim": model.dim,
+        "units": "model",
+        "contamination": parts.contamination,
+        "contamination_budget": parts.budget,
+        "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),
+        "selector": repr(parts.selector),
+        "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
+        "rows_found": parts.selector.record,
+        "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+        "dims": {name: list(names) for name, names in model.variable_dims.items()},
+        "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
+        "kernel": repr(parts.kernel),
+        "kernel_from": "auto" if setup.kernel == "auto" else "given",
+        "step_size": last_step,
+        "step_size_from": step_size_from,
+        "step_bias": None if measured is None else measured._asdict(),
+        "adjusted": parts.kernel.needs_density,
+        "acceptance": None if acceptance is None else float(acceptance.mean()),
+        "smoothness": parts.centre.smoothness,
+        "strong_convexity": parts.centre.strong_convexity,
+        "variance_inflation": moving.variance_inflation(last_step, adapted.smoothness),
+        "relaxation_steps": moving.relaxation_steps(last_step, adapted.strong_convexity),
+        "likelihood_rows": setup.likelihood_rows,
+        "draws": setup.draws,
+        "burn_in": setup.burn_in,
+        "chains": setup.chains,
+        "thin": setup.thin,
+        "refresh_every": setup.refresh_every,
+        "guard": setup.guard,
+        "interrupted": collected.interrupted,
+        "robula": __version__,
+        "setup": setup.to_dict(),
+    }
+
+
+def record_of_seed(root: np.random.SeedSequence) -> Any:
+    """The seed as a number, or with its place where it was spawned."""
+    entropy = root.entropy if isinstance(root.entropy, int) else str(root.entropy)
+    return [entropy, list(root.spawn_key)] if root.spawn_key else entropy
