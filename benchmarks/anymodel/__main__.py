@@ -118,14 +118,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--again", help="a method whose lines are forgotten first")
+    parser.add_argument("--again", help="a method whose lines, of these models, are forgotten first")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--page", action="store_true")
     asked = parser.parse_args()
     began, names, wanted = time.monotonic(), asked.models.split(","), asked.methods.split(",")
     known, references = read(), read_references()
     if asked.again:
-        known = known[known["method"] != asked.again]
+        known = known[(known["method"] != asked.again) | ~known["model"].isin(names)]
         known.to_csv(RESULTS, index=False)
     done = {
         (Cell(*key), method) for *key, method in known[[*Cell._fields, "method"]].itertuples(index=False, name=None)

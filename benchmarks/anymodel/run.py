@@ -21,6 +21,9 @@ DECLARED = 0.25
 SHARES = (0.1, 0.2, 0.05)
 #: The default, and the same told that the law of the rows is right, as it is here.
 OURS = {"robula": TrustSelector(), "robula (exact law)": TrustSelector(exact_law=True)}
+#: Draws of a chain: as many as NUTS needs for an R-hat of 1.01 on the clean rows.
+DRAWS = {"spline": 2400, "hierarchical": 1200}
+USUAL_DRAWS = 600
 #: Draws of a chain where the distance is large anyhow.
 RIVAL_DRAWS = 200
 
@@ -72,8 +75,8 @@ class Reference(NamedTuple):
 class Workbench:
     """One cell with its data and model; what is asked of it is made once."""
 
-    def __init__(self, cell: Cell, draws: int = 600, chains: int = 4) -> None:
-        self.cell, self._draws = cell, draws
+    def __init__(self, cell: Cell, draws: int | None = None, chains: int = 4) -> None:
+        self.cell, self._draws = cell, draws or DRAWS.get(cell.model, USUAL_DRAWS)
         problem = make(cell.model, cell.n, cell.seed)
         self._problem = problem
         self._data, self.bad = attack(problem, cell.attack, cell.share, cell.seed)
