@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from robula._types import BoolArray, FloatArray
 from robula.models.law import ModelWithLaw
@@ -19,6 +20,8 @@ _LOG_ROOT_TWO_PI = 0.9189385332046727
 # A kept row's residual is smaller than its noise by its leverage; this much of it is always left.
 _LEAST_LEFT = 0.05
 _RIDGE = 1e-10
+# Degrees of freedom from which on Student's t is normal to rounding.
+_AS_GOOD_AS_KNOWN = 1e6
 # A response that so many rows share at the end of its range is a limit of what could be recorded.
 _SHARE_AT_LIMIT, _FEWEST_AT_LIMIT = 0.02, 5
 # A jump of so many spreads of the response makes what is behind it codes; this share of those at it may be beyond it.
@@ -157,6 +160,10 @@ class ScoredRows:
             used = float(counted @ leverage) / max(float(counted.sum()), 1.0)
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
+        if self.model.noise == "estimated":
+            doubt = DoubtOfScale(counted, leverage)
+            unit += np.where(interval, 0.0, doubt.log_ratio(upper))
+            lower, upper, scale = doubt.normal_scores(lower), doubt.normal_scores(upper), scale * doubt.shrinks(upper)
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
         unit -= 0.5 * np.where(interval, 0.0, np.log1p(leverage / left))
         lower = np.where(self._at_lower, -np.inf, lower)
@@ -186,6 +193,44 @@ class ScoredRows:
         information: FloatArray = (features.T * self.model.counted(weights)) @ features + prior
         result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
         return result
+
+
+class DoubtOfScale:
+    """Scores in units of an estimated noise scale: Student's t for a row that had no say in it.
+
+    Of m rows with p parameters nu = m - p know the scale. A row that counts is among them, and its score cannot be
+    beyond sqrt(nu): as far as it has pulled the scale up, their doubt about it does not add. So nu / (1 - w).
+
+    Parameters
+    ----------
+    counted, leverage : ndarray, shape (n,)
+        What each row counts, and its leverage.
+    """
+
+    def __init__(self, counted: FloatArray, leverage: FloatArray) -> None:
+        known = max(float(counted.sum() - counted @ leverage), 1.0)
+        self._freedom = known / np.maximum(1.0 - counted, known / _AS_GOOD_AS_KNOWN)
+
+    def shrinks(self, z: FloatArray) -> FloatArray:
+        """By how much scores z (n,) are larger than their normal scores: Wallace's approximation [wallace1959]."""
+        nu = self._freedom
+        squared = z**2 / nu
+        # log(1 + s) / s, which is 1 at 0.
+        ratio = np.log1p(squared) / np.maximum(squared, 1e-300)
+        larger: FloatArray = (8.0 * nu + 3.0) / (8.0 * nu + 1.0) / np.sqrt(np.where(squared > 0.0, ratio, 1.0))
+        return larger
+
+    def normal_scores(self, z: FloatArray) -> FloatArray:
+        """Normal scores (n,) of t; what is infinite stays so."""
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(z), z / self.shrinks(z), z)
+
+    def log_ratio(self, z: FloatArray) -> FloatArray:
+        """Log density (n,) of z less that of its normal score."""
+        nu = self._freedom
+        constant = gammaln(0.5 * nu + 0.5) - gammaln(0.5 * nu) - 0.5 * np.log(0.5 * nu)
+        ratio: FloatArray = constant - 0.5 * (nu + 1.0) * np.log1p(z**2 / nu) + 0.5 * self.normal_scores(z) ** 2
+        return ratio
 
 
 def _inverse_root(information: FloatArray) -> FloatArray:
