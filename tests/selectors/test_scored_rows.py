@@ -53,3 +53,19 @@ def test_few_clean_rows_lose_none(rows):
         x, noise = rng.normal(size=(2, rows))
         model = robula.LinearModel(x[:, None], 2 * x + noise, noise_scale="estimate", intercept=True)
         assert robula.trust(model, contamination=0.1).probabilities.min() > 0.5
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e12])
+def test_units_of_the_response_do_not_matter(unit):
+    """The noise of responses in coulombs was held at e^-30, and the intercept's information swamped the slope's."""
+    rng = np.random.default_rng(3)
+    x, noise = rng.normal(size=(2, 60))
+    y = 2 * x + noise
+    y[:4] += 9.0
+    usual, other = (
+        robula.trust(robula.LinearModel(x[:, None], s * y, noise_scale="estimate", intercept=True), contamination=0.1)
+        for s in (1.0, unit)
+    )
+    np.testing.assert_allclose(other.weights, usual.weights, atol=1e-6)
+    np.testing.assert_allclose(other.theta[1] / unit, usual.theta[1], rtol=1e-6)
+    assert usual.weights[:4].max() < 0.1

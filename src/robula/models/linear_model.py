@@ -185,8 +185,8 @@ class UnknownScaleLinearModel(LinearModel):
     def _standardized(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Residuals over sigma (..., n), and sigma (..., 1)."""
         theta = self.check_theta(theta)
-        # Beyond e^30 either way the scale is held: a chain that far out has left the posterior.
-        scale = np.exp(np.clip(theta[..., -1:], -30.0, 30.0))
+        # Beyond e^30 of y's spread either way the scale is held: a chain that far out has left the posterior.
+        scale = np.exp(np.clip(theta[..., -1:], self._log_reference - 30.0, self._log_reference + 30.0))
         return (self.y - self.predictor(theta)) / scale, scale
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:

@@ -305,7 +305,9 @@ def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> 
 
 def _with_ridge(precision: FloatArray) -> FloatArray:
     scales = np.diag(precision)
-    return precision + np.diag(1e-10 * scales + 1e-24 * float(scales.max()) + 1e-300)
+    # Where nothing is known there is no unit of its own.
+    nothing = 1e-24 * float(scales.max()) + 1e-300
+    return precision + np.diag(np.where(scales == 0.0, nothing, 1e-10 * scales))
 
 
 def inverse_factor(precision: FloatArray) -> FloatArray:
