@@ -58,6 +58,16 @@ class ByChain(robula.selectors.Selector):
         return robula.selectors.Selection((robula.selectors.Part(kept.astype(float)),), model.dim)
 
 
+@pytest.mark.parametrize(("rows", "said"), [(3, True), (12, False)])
+def test_as_many_parameters_as_rows_are_named(rows, said):
+    x, noise = np.random.default_rng(0).normal(size=(2, rows))
+    prior = robula.NormalPrior(0.0, 100.0)
+    model = robula.LinearModel(x[:, None], x + noise, noise_scale="estimate", intercept=True, prior=prior)
+    found = robula.diagnose(robula.sample(model, contamination=0.1, progress=False))
+    assert any("rows for 3 parameters" in finding for finding in found.findings) is said
+    assert not said or found.verdict != "usable"
+
+
 def test_chains_that_trust_different_rows_are_found_out():
     y = np.where(np.arange(150) % 2 == 0, X @ [3.0, 0, 0], X @ [-3.0, 0, 0])
     model = robula.LinearModel(X, y, noise_scale=1.0)

@@ -155,6 +155,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             f"posterior widths. Look at these rows ({where}): take them out if they are wrong, and give the model "
             "what it lacks if they are right."
         )
+    if len(posterior.row_weights) <= (parameters := posterior.draws.shape[2]):
+        mild.append(
+            f"There are {len(posterior.row_weights)} rows for {parameters} parameters: the prior decides much of the "
+            "answer, and which rows are wrong cannot be told."
+        )
     removed = 1.0 - float(posterior.row_weights.mean())
     budget = posterior.settings.get("contamination_budget")
     if budget != posterior.settings.get("contamination") and removed > MANY_BAD_ROWS:
