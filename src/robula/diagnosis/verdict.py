@@ -151,9 +151,8 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         # Of more rows than are judged at once the group is known in a sample only.
         where = "posterior.contested" if len(posterior.contested) else "robula.trust on some of the rows has them"
         severe.append(
-            f"A group of rows that may be mistakes decides the answer: without it a parameter moves by {shift:.0f} "
-            f"posterior widths. Look at these rows ({where}): take them out if they are wrong, and give the model "
-            "what it lacks if they are right."
+            f"A group of rows that may be mistakes decides the answer. Look at these rows first ({where}): take them "
+            "out if they are wrong, and give the model what it lacks if they are right."
         )
     if len(posterior.row_weights) <= (parameters := posterior.draws.shape[2]):
         mild.append(
