@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from robula._types import BoolArray, FloatArray
 from robula.models.law import ModelWithLaw
@@ -160,9 +159,9 @@ class ScoredRows:
             used = float(counted @ leverage) / max(float(counted.sum()), 1.0)
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
-        if self.model.noise == "estimated":
-            doubt = DoubtOfScale(counted, leverage)
-            unit += np.where(interval, 0.0, doubt.log_ratio(upper))
+        if self.model.noise == "estimated" and self.maturity < 1.0:
+            doubt = DoubtOfScale(counted, leverage, 1.0 - self.maturity)
+            unit += np.where(interval, 0.0, doubt.log_slope(upper))
             lower, upper, scale = doubt.normal_scores(lower), doubt.normal_scores(upper), scale * doubt.shrinks(upper)
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
         unit -= 0.5 * np.where(interval, 0.0, np.log1p(leverage / left))
@@ -199,25 +198,30 @@ class DoubtOfScale:
     """Scores in units of an estimated noise scale: Student's t for a row that had no say in it.
 
     Of m rows with p parameters nu = m - p know the scale. A row that counts is among them, and its score cannot be
-    beyond sqrt(nu): as far as it has pulled the scale up, their doubt about it does not add. So nu / (1 - w).
+    beyond sqrt(nu): as far as it has pulled the scale up, their doubt about it does not add. So nu / (1 - w). It is a
+    doubt of few rows: the more there are, the more the law that is only nearly right is in doubt instead, and it has
+    tails of its own.
 
     Parameters
     ----------
     counted, leverage : ndarray, shape (n,)
         What each row counts, and its leverage.
+    few : float
+        1 less the rows' maturity.
     """
 
-    def __init__(self, counted: FloatArray, leverage: FloatArray) -> None:
+    def __init__(self, counted: FloatArray, leverage: FloatArray, few: float) -> None:
         known = max(float(counted.sum() - counted @ leverage), 1.0)
-        self._freedom = known / np.maximum(1.0 - counted, known / _AS_GOOD_AS_KNOWN)
+        self._freedom = known / np.maximum(few * (1.0 - counted), known / _AS_GOOD_AS_KNOWN)
+        # Of Wallace's approximation to the normal score of t [wallace1959].
+        self._factor = (8.0 * self._freedom + 1.0) / (8.0 * self._freedom + 3.0)
 
     def shrinks(self, z: FloatArray) -> FloatArray:
-        """By how much scores z (n,) are larger than their normal scores: Wallace's approximation [wallace1959]."""
-        nu = self._freedom
-        squared = z**2 / nu
+        """By how much scores z (n,) are larger than their normal scores."""
+        squared = z**2 / self._freedom
         # log(1 + s) / s, which is 1 at 0.
-        ratio = np.log1p(squared) / np.maximum(squared, 1e-300)
-        larger: FloatArray = (8.0 * nu + 3.0) / (8.0 * nu + 1.0) / np.sqrt(np.where(squared > 0.0, ratio, 1.0))
+        ratio = np.where(squared > 0.0, np.log1p(squared) / np.maximum(squared, 1e-300), 1.0)
+        larger: FloatArray = 1.0 / (self._factor * np.sqrt(ratio))
         return larger
 
     def normal_scores(self, z: FloatArray) -> FloatArray:
@@ -225,12 +229,10 @@ class DoubtOfScale:
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(z), z / self.shrinks(z), z)
 
-    def log_ratio(self, z: FloatArray) -> FloatArray:
-        """Log density (n,) of z less that of its normal score."""
-        nu = self._freedom
-        constant = gammaln(0.5 * nu + 0.5) - gammaln(0.5 * nu) - 0.5 * np.log(0.5 * nu)
-        ratio: FloatArray = constant - 0.5 * (nu + 1.0) * np.log1p(z**2 / nu) + 0.5 * self.normal_scores(z) ** 2
-        return ratio
+    def log_slope(self, z: FloatArray) -> FloatArray:
+        """Log (n,) of the slope of the normal score in z, which turns a density of the one into that of the other."""
+        slope: FloatArray = 2.0 * np.log(self._factor) + np.log(self.shrinks(z)) - np.log1p(z**2 / self._freedom)
+        return slope
 
 
 def _inverse_root(information: FloatArray) -> FloatArray:
