@@ -88,6 +88,7 @@ class ScoredRows:
         self.coarsening = min(1.0, rows / (count or self.count))
         few = rows if self.exact_law else constants.FEW_ROWS
         self.maturity = min(1.0, (count or self.count) / few)
+        self._few = max(0.0, 1.0 - (count or self.count) / constants.FEW_ROWS)
         self.space = feature_space(model.covariates, model.cell_odds()) if space is None else space
         self._leverage: FloatArray | None = None
         self._discrete = bool(np.less(*model.scores(model.initial)).all())
@@ -159,8 +160,8 @@ class ScoredRows:
             used = float(counted @ leverage) / max(float(counted.sum()), 1.0)
             scale = scale / np.sqrt(max(1.0 - used, _LEAST_LEFT))
         lower, upper = lower / scale, upper / scale
-        if self.model.noise == "estimated" and self.maturity < 1.0:
-            doubt = DoubtOfScale(counted, leverage, 1.0 - self.maturity)
+        if self.model.noise == "estimated" and self._few > 0.0:
+            doubt = DoubtOfScale(counted, leverage, self._few)
             unit += np.where(interval, 0.0, doubt.log_slope(upper))
             lower, upper, scale = doubt.normal_scores(lower), doubt.normal_scores(upper), scale * doubt.shrinks(upper)
         # The density of a row is its prediction by the others, whose spread has their doubt about theta in it.
@@ -207,7 +208,7 @@ class DoubtOfScale:
     counted, leverage : ndarray, shape (n,)
         What each row counts, and its leverage.
     few : float
-        1 less the rows' maturity.
+        How few the rows are: 1 for none, 0 from FEW_ROWS on.
     """
 
     def __init__(self, counted: FloatArray, leverage: FloatArray, few: float) -> None:
