@@ -21,7 +21,7 @@ import numpy as np
 
 import robula
 from benchmarks.large_data import BUDGET, DIM, block_of
-from robula.models.posterior_mode import weighted_precision
+from robula.models.precision import weighted_precision
 from robula.selectors.trust.trust_selector import judge
 
 ROWS = 100_000

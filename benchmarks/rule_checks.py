@@ -23,7 +23,8 @@ import numpy as np
 
 import robula
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision
 from robula.simulate.attacks import ATTACKS
 
 _RESULTS = Path(__file__).parent / "results"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models.posterior_mode import inverse_factor, width_factor
+from robula.models.precision import inverse_factor, width_factor
 from robula.result.convergence import convergence
 
 numpyro = pytest.importorskip("numpyro")

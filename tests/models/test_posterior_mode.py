@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models.posterior_mode import HeldPrecision, laplace, newton_mode, weighted_mode, weighted_precision
+from robula.models.posterior_mode import HeldPrecision, laplace, newton_mode, weighted_mode
+from robula.models.precision import weighted_precision
 from tests.helpers import registered_models, small_models
 
 MODELS = {**small_models(), **registered_models()}

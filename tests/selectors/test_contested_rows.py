@@ -7,7 +7,8 @@ import pytest
 
 import robula
 from robula.models import GammaModel
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision
 
 
 def gamma_rows(rows, far):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models.posterior_mode import HeldPrecision, weighted_precision
+from robula.models.posterior_mode import HeldPrecision
+from robula.models.precision import weighted_precision
 from robula.selectors.trust import label_flips
 
 

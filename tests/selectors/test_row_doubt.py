@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import robula
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt, without_leverage_of_doubt

@@ -18,7 +18,8 @@ from robula._intervals import LEVEL, TAILS
 from robula._types import FloatArray, IntArray
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode, weighted_precision, width_factor
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision, width_factor
 
 # Sets of more than this share of the rows are not looked for: then a conclusion hangs on no few rows.
 _LARGEST_SET = 0.2

@@ -21,7 +21,8 @@ from robula._validation import check_count, check_name, show
 from robula.diagnosis.flipping_rows import Hinge, WithoutRows, smallest_set
 from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision
 from robula.result.posterior import Posterior
 from robula.selectors.trust.row_doubt import without_doubt
 

@@ -14,7 +14,8 @@ from robula._types import FloatArray
 from robula._validation import check_contamination, show
 from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import weighted_precision
 from robula.result.posterior import Posterior
 from robula.run.repeat import setup_of
 from robula.run.setup import build

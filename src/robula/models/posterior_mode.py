@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 
 from robula._types import BoolArray, FloatArray
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
+from robula.models.precision import is_positive, weighted_precision, with_ridge
 from robula.models.priors import Prior
 
 _HALVINGS = 40
@@ -25,7 +26,6 @@ _ARRIVED, _ROUNDING = 1e-10, 1e-13
 # A step by a held precision that is off by a factor of two either way rises by a quarter to three quarters of that.
 _SERVES = (0.25, 0.75)
 _LIMITED_MEMORY_STEPS, _PLAIN_STEPS = 200, 100
-_FLAT = 1e-3
 # Of the parameters given their hyperparameters, between two steps of those; their step's length and when they rest.
 _INNER_STEPS = 2
 _LONGEST, _SETTLED, _DIFFERENCE = 1.0, 1e-6, 1e-4
@@ -159,7 +159,7 @@ def _in_one_go(
     return (
         lambda theta: evaluated(theta)[0],
         lambda theta: evaluated(theta)[1],
-        lambda theta: _with_ridge(evaluated(theta)[2]),
+        lambda theta: with_ridge(evaluated(theta)[2]),
     )
 
 
@@ -280,56 +280,6 @@ def _uphill(
     sizes = np.maximum(np.abs(values), 1e-12 * max(float(np.abs(values).max()), 1e-300))
     step: FloatArray = vectors @ ((vectors.T @ slope) / sizes)
     return step
-
-
-def is_positive(matrix: FloatArray) -> bool:
-    """Whether a symmetric matrix is positive definite, in columns of comparable units."""
-    if not (np.diag(matrix) > 0).all():
-        return False
-    lengths = np.sqrt(np.diag(matrix))
-    try:
-        np.linalg.cholesky(matrix / lengths / lengths[:, None])
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> FloatArray:
-    """Negative Hessian (d, d) of the weighted log posterior, with a ridge at rounding level.
-
-    The ridge is relative to each column: columns in very different units must not be swamped by the largest.
-    """
-    precision: FloatArray = model.curvature(theta, weights) + model.prior.precision(theta)
-    return _with_ridge(precision)
-
-
-def _with_ridge(precision: FloatArray) -> FloatArray:
-    scales = np.diag(precision)
-    # Where nothing is known there is no unit of its own.
-    nothing = 1e-24 * float(scales.max()) + 1e-300
-    return precision + np.diag(np.where(scales == 0.0, nothing, 1e-10 * scales))
-
-
-def inverse_factor(precision: FloatArray) -> FloatArray:
-    """Lower triangular F (d, d) with F F' = precision^-1, without forming the inverse, which may not be definite."""
-    reversed_factor = np.linalg.cholesky(precision[::-1, ::-1])
-    factor: FloatArray = solve_triangular(reversed_factor, np.eye(len(precision)), lower=True).T[::-1, ::-1]
-    return factor
-
-
-def width_factor(precision: FloatArray) -> FloatArray:
-    """F (d, d) with F F' = precision^-1, by the sizes of its eigenvalues where it is not positive definite.
-
-    In a hierarchical model the joint density need not be concave where the scale of group effects is most likely. A
-    flat direction counts as having a thousandth of the largest curvature.
-    """
-    try:
-        return inverse_factor(precision)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(precision)
-    sizes = np.abs(values)
-    factor: FloatArray = vectors / np.sqrt(np.maximum(sizes, _FLAT * sizes.max()))
-    return factor
 
 
 def laplace(model: Model) -> GaussianPosterior | None:

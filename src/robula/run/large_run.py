@@ -15,7 +15,8 @@ from robula.exceptions import InputError
 from robula.models.large_model import LargeModel, Weigher, mode_by_passes
 from robula.models.linear_model import LinearModel
 from robula.models.model import weighted_sum
-from robula.models.posterior_mode import inverse_factor, weighted_mode, weighted_precision
+from robula.models.posterior_mode import weighted_mode
+from robula.models.precision import inverse_factor, weighted_precision
 from robula.models.priors import FlatPrior, NormalPrior
 from robula.result.posterior import Posterior
 from robula.run.collector import widened

@@ -12,7 +12,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_precision, width_factor
+from robula.models.precision import weighted_precision, width_factor
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood

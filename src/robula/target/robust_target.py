@@ -14,7 +14,7 @@ from robula._types import BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.model import Model
-from robula.models.posterior_mode import inverse_factor
+from robula.models.precision import inverse_factor
 from robula.models.priors import FlatPrior, NormalPrior
 from robula.selectors.selection import Part, Selection, Selector
 from robula.target.frozen_gradient import FrozenGradient, FrozenMeans, TranslatedMeans

@@ -10,7 +10,7 @@ import numpy as np
 from robula._types import FloatArray, IntArray
 from robula._validation import warn
 from robula.exceptions import BreakdownWarning, MisfitWarning
-from robula.models.posterior_mode import width_factor
+from robula.models.precision import width_factor
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
 from robula.selectors.trust.set_aside import SetAside
 from robula.selectors.trust.trust_constants import MOST_BAD

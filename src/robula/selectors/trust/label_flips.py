@@ -15,7 +15,8 @@ from scipy.special import expit, logit, logsumexp
 
 from robula._types import FloatArray, IntArray
 from robula.models.law import ModelWithLaw
-from robula.models.posterior_mode import HeldPrecision, is_positive, weighted_mode, weighted_precision
+from robula.models.posterior_mode import HeldPrecision, weighted_mode
+from robula.models.precision import is_positive, weighted_precision
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace, standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision

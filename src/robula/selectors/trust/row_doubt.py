@@ -9,7 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
-from robula.models.posterior_mode import weighted_precision, width_factor
+from robula.models.precision import weighted_precision, width_factor
 
 #: Explanations less likely than this do not count in the width.
 LEAST_LIKELY = 1e-4

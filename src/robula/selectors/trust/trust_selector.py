@@ -14,7 +14,8 @@ from robula.exceptions import BreakdownWarning, InputError
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
-from robula.models.posterior_mode import HeldPrecision, weighted_mode, weighted_precision
+from robula.models.posterior_mode import HeldPrecision, weighted_mode
+from robula.models.precision import weighted_precision
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import robula
-from robula.selectors.trust.scored_rows import DoubtOfScale
+from robula.selectors.trust.doubt_of_scale import DoubtOfScale
 
 Z = np.array([-1e5, -12.0, -3.0, -1.0, -1e-9, 0.0, 0.4, 2.0, 5.0, 40.0])
 
