@@ -25,7 +25,7 @@ from robula.models.precision import weighted_precision, width_factor
 _LARGEST_SET = 0.2
 # Shares of the rows, those that know most about a quantity, that are set aside to find rows which mask each other.
 _ASIDE = (0.2, 0.07, 0.02)
-# Where the first refit falls short of what was predicted, so many are made in all.
+# Rankings of the rows; refits, where the first falls short of what was predicted; rows that a sentence names.
 _RANKINGS, _REFITS, _NAMED_ROWS = 6, 3, 8
 
 
