@@ -7,7 +7,7 @@ import pytest
 
 import robula
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation
+from robula.selectors.trust.bad_population import BadPopulation, population_axes
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.row_law import RowLaw
 from robula.selectors.trust.scored_rows import ScoredRows
@@ -59,14 +59,15 @@ def test_a_population_costs_its_numbers_and_a_price():
     counted = rows.coarsening
     size = np.log1p(counted * explanation.members.sum())
     expected = counted * explanation.log_likelihood + explanation.log_prior
-    expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
+    numbers = 7 + population_axes(rows, explanation.theta).shape[1]
+    expected -= 0.5 * np.log1p(counted * 300) + 0.5 * numbers * size + constants.PRICE * rows.maturity
     assert explanation.evidence == pytest.approx(expected, rel=1e-9)
     shifted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0, placed=False)
     shifted.fit(15)
     expected = counted * shifted.log_likelihood + shifted.log_prior - 0.5 * np.log1p(counted * 300)
     expected -= np.log1p(counted * shifted.members.sum()) + constants.PRICE
     assert shifted.evidence == pytest.approx(expected, rel=1e-9)
-    assert shifted.evidence > explanation.evidence  # two numbers say what seven said
+    assert shifted.evidence > explanation.evidence  # two numbers say what nine said
 
 
 def test_a_row_that_is_called_bad_pays_for_itself(monkeypatch):
@@ -108,7 +109,7 @@ def test_a_row_does_not_predict_itself():
     rows = scored_rows(60)
     explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0)
     members = np.where(np.arange(60) < 30, 1.0, 0.0)
-    population = BadPopulation(rows, explanation.scores, members)
+    population = BadPopulation(rows, explanation.scores, members, population_axes(rows, explanation.theta))
     design = np.column_stack([np.ones(60), rows.space.whitened])
     z = explanation.scores.point * explanation.scores.scale
     ridge = np.diag([1e-6, 1.0, 1.0])
@@ -116,6 +117,25 @@ def test_a_row_does_not_predict_itself():
         others = members * (np.arange(60) != row)
         fit = np.linalg.solve((design.T * others) @ design + ridge, design.T @ (others * z))
         assert population.prediction[row] == pytest.approx(design[row] @ fit, rel=1e-8)
+
+
+def test_a_population_follows_few_axes_that_no_response_chose():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((400, 40))
+    X[:40] += 6.0 / np.sqrt(40.0)
+    theta = rng.standard_normal(40)
+    y = X @ theta + rng.standard_normal(400)
+    models = [robula.LinearModel(X, response, noise_scale=1.0) for response in (y, rng.permutation(y))]
+    axes, other = (population_axes(ScoredRows(model), theta) for model in models)
+    np.testing.assert_array_equal(axes, other)
+    assert axes.shape[0] == 40 and 2 <= axes.shape[1] <= 5
+    np.testing.assert_allclose(axes.T @ axes, np.eye(axes.shape[1]), atol=1e-12)
+    # The group's direction and that of the fitted value are among them.
+    whitened = ScoredRows(models[0]).space.whitened
+    for values in (np.arange(400) < 40.0, X @ theta):
+        centred = values - values.mean()
+        within = whitened @ (axes @ (axes.T @ (whitened.T @ centred))) / 400
+        assert within @ centred > 0.6 * centred @ (whitened @ (whitened.T @ centred)) / 400
 
 
 def test_lighter_tails_than_declared_are_held_back():

@@ -19,6 +19,11 @@ _BINS = len(EDGES) - 1
 # No row is predicted by a fit from which less than this is left without it.
 _LEAST_LEFT = 0.02
 _WARM_UP = 4
+# Axes whose part outside the others is less than this are none of their own.
+_SAME_AXIS = 1e-3
+# Free numbers besides what is leave-one-out: a population's share, three slopes, a spread and half of a histogram; of
+# shifted rows their share and shift.
+_NUMBERS_OF_A_POPULATION, _NUMBERS_OF_SHIFTED_ROWS = 7, 2
 
 
 def gross_log_density(scores: Scores, scale: float) -> FloatArray:
@@ -52,21 +57,28 @@ GROSS_SHARES = np.diff(0.5 + np.arctan(EDGES / constants.GROSS_SCALE) / math.pi)
 
 
 class BadPopulation:
-    """Rows with their own regression of the scores on the features, their own spread and their own place.
+    """Rows with their own regression of the scores on a few axes, their own spread and their own place.
 
     Its density of a score is a mixture of two descriptions that share one gate: normal around its own regression, and
     a histogram of the score towards the side that the regression predicts. The gate is logistic in three features: a
     vote of the population's rows for where they are, how much the population disagrees with the clean rows there, and
-    the distance from the middle. A row never votes for or predicts itself, so that none of this needs a penalty for
-    its many parameters.
+    the distance from the middle. A row never votes for or predicts itself.
 
     Parameters
     ----------
     rows : ScoredRows
     members : ndarray, shape (n,)
         Probability of each row to belong to it.
+    axes : ndarray, shape (r, k), or None
+        What its scores are regressed on, in the whitened features (:func:`population_axes`). None for rows that are all
+        shifted by the same amount, wherever they are: normal around one mean, no more.
+
+    Attributes
+    ----------
     placed : bool
-        False for rows that are all shifted by the same amount, wherever they are: normal around one mean, no more.
+        False for shifted rows.
+    numbers : int
+        How many free numbers describe it.
     """
 
     def __init__(
@@ -74,13 +86,14 @@ class BadPopulation:
         rows: ScoredRows,
         scores: Scores,
         members: FloatArray,
+        axes: FloatArray | None,
         gate: FloatArray | None = None,
-        *,
-        placed: bool = True,
     ) -> None:
-        self._rows, self.placed = rows, placed
-        space = rows.space
-        self._design = _design(rows, placed)
+        self._rows, self._axes, self.placed = rows, axes, axes is not None
+        space, placed = rows.space, self.placed
+        one = np.ones((rows.count, 1))
+        self._design = one if axes is None else np.hstack([one, space.whitened @ axes])
+        self.numbers = _NUMBERS_OF_SHIFTED_ROWS if axes is None else _NUMBERS_OF_A_POPULATION + axes.shape[1]
         self._place = space.inner
         self._own_vote = (space.inner**2).sum(axis=1)
         self.histogram_share = 0.5 if placed else 0.0
@@ -103,8 +116,10 @@ class BadPopulation:
         # The inverse of the small factor, so that the pass over the rows is one matrix product.
         inverse = np.linalg.inv(np.linalg.cholesky(gram))
         leverage = ((self._design @ inverse.T) ** 2).sum(axis=1)
-        self._coefficients = inverse.T @ (inverse @ (self._design.T @ (members * z)))
-        residual = z - self._design @ self._coefficients
+        along = inverse.T @ (inverse @ (self._design.T @ (members * z)))
+        residual = z - self._design @ along
+        #: The mean and the slopes in the whitened features, shape (1 + r,).
+        self._coefficients = np.append(along[0], self._slopes(along[1:]))
         left = np.maximum(1.0 - members * leverage, _LEAST_LEFT)
         without = residual / left
         # Shifted rows have the spread of clean ones: nothing else is wrong with them.
@@ -124,6 +139,9 @@ class BadPopulation:
         by_histogram = float(members @ np.exp(second - self.log_density))
         self.histogram_share = float(np.clip((by_histogram + 0.5) / (total + 1.0), 0.02, 0.98))
         self._columns = self._gate_columns(members, total)
+
+    def _slopes(self, along: FloatArray) -> FloatArray:
+        return np.zeros(self._rows.space.rank) if self._axes is None else self._axes @ along
 
     def _histogram(self, scores: Scores, members: FloatArray, total: float) -> FloatArray:
         towards = np.where(self.prediction < 0.0, -1.0, 1.0)
@@ -164,13 +182,13 @@ class BadPopulation:
 
     def moved_to(self, rows: ScoredRows, scores: Scores, members: FloatArray) -> BadPopulation:
         """Return the population of these members (n,) among these rows, with the same gate."""
-        moved = BadPopulation(rows, scores, members, self.gate, placed=self.placed)
+        moved = BadPopulation(rows, scores, members, self._axes, self.gate)
         moved.histogram_share = self.histogram_share
         return moved
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""
-        prediction = _design(rows, self.placed) @ self._coefficients
+        prediction = rows.space.whitened @ self._coefficients[1:] + self._coefficients[0]
         around = normal_log_density(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
         if not self.placed:
             return np.full(rows.count, self.gate[0]), around
@@ -188,10 +206,18 @@ def odds_by_cells(rows: ScoredRows, placed: bool) -> FloatArray:
     return rows.bad_odds if placed else np.minimum(rows.bad_odds, 0.0)
 
 
-def _design(rows: ScoredRows, placed: bool) -> FloatArray:
-    """What a population's scores are regressed on: 1 and the whitened features (n, r + 1), or 1 alone."""
-    one = np.ones((rows.count, 1))
-    return np.hstack([one, rows.space.whitened]) if placed else one
+def population_axes(rows: ScoredRows, theta: FloatArray) -> FloatArray:
+    """What a population's scores may follow, orthonormal in the whitened features (r, k): few axes, whatever r is.
+
+    The directions in which the rows look least normal, where groups of rows are apart, and the fitted value at theta
+    (d,), which codes, wrong units and exchanged responses follow. No response has chosen any of them.
+    """
+    space = rows.space
+    directions = np.column_stack([space.directions, rows.model.fitted(theta)])
+    axes = space.whitened.T @ (directions - directions.mean(axis=0)) / rows.count
+    lengths = np.linalg.norm(axes, axis=0)
+    basis, sizes, _ = np.linalg.svd(axes[:, lengths > 0.0] / lengths[lengths > 0.0], full_matrices=False)
+    return np.asarray(basis[:, sizes > _SAME_AXIS])
 
 
 def _disagreement(prediction: FloatArray) -> FloatArray:

@@ -12,7 +12,13 @@ from scipy.special import expit
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.bad_population import BadPopulation, gross_log_density, odds_by_cells, scale_of_gross_rows
+from robula.selectors.trust.bad_population import (
+    BadPopulation,
+    gross_log_density,
+    odds_by_cells,
+    population_axes,
+    scale_of_gross_rows,
+)
 from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
@@ -30,9 +36,6 @@ _LOOK_AGAIN, _LEVERAGE_EVERY = (2, 8), 5
 _SETTLED = 0.02
 # Noise, in units of the spread of the responses, that is none: they are not recorded to so many digits.
 _NO_NOISE = 1e-6
-# Free numbers of a population besides what is leave-one-out: its share, three slopes, a spread and half of a histogram;
-# of shifted rows their share and shift.
-_PARAMETERS_OF_A_POPULATION, _PARAMETERS_OF_SHIFTED_ROWS = 7.0, 2.0
 
 
 class Explanation:
@@ -124,7 +127,8 @@ class Explanation:
         other.scores = self.rows.scores(other.theta, other.leverage, other.weights)
         other.members = np.column_stack([self.members, suspects])
         other.populations = self._populations_of(other)
-        other.populations.append(BadPopulation(self.rows, other.scores, suspects, placed=placed))
+        axes = population_axes(self.rows, other.theta) if placed else None
+        other.populations.append(BadPopulation(self.rows, other.scores, suspects, axes))
         return other
 
     def with_law(self, freedom: int) -> Explanation:
@@ -312,12 +316,9 @@ class Explanation:
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
         for size, population in zip(np.log1p(counted * self.members.sum(axis=0)), self.populations, strict=True):
-            if population.placed:
-                evidence -= 0.5 * _PARAMETERS_OF_A_POPULATION * float(size) + constants.PRICE * self.rows.maturity
-                evidence -= counted * constants.PRICE_OF_A_COLUMN * self.rows.space.rank * self.rows.exact_law
-            else:
-                # So few numbers find something in few rows too.
-                evidence -= 0.5 * _PARAMETERS_OF_SHIFTED_ROWS * float(size) + constants.PRICE
+            # So few numbers as those of shifted rows find something in few rows too.
+            price = constants.PRICE * (self.rows.maturity if population.placed else 1.0)
+            evidence -= 0.5 * population.numbers * float(size) + price
         return evidence
 
     def _declared_law(self) -> RowLaw:

@@ -67,10 +67,6 @@ MOST_FOR_APART = GROSS_ODDS + KEEPING + 0.5 * SEEN**2
 #: An explanation that wants this much more than the budget is not followed: the model does not fit, and rows stay.
 LEEWAY = 0.15
 
-#: What a population gains for every column on clean rows, because it is chosen among as many directions: .8 to 1.3 nats
-#: at 50 to 200 columns and 500 to 2000 rows, measured. Elsewhere KEEPING takes care of it.
-PRICE_OF_A_COLUMN = 1.3
-
 #: Search on so many rows at most; the result is then fitted to all of them.
 SEARCHED_ROWS = 2000
 #: What is called bad without a limit: never most of the rows; and the limit where none is declared,
