@@ -36,7 +36,14 @@ from benchmarks.realdata.many_tables import half, problems  # noqa: E402
 from benchmarks.realdata.reference import plain_fit  # noqa: E402
 from robula.experiments.runner import leave_with_parent  # noqa: E402
 from robula.models.law import ModelWithLaw  # noqa: E402
-from robula.selectors.trust import beginnings, explanation, trust_constants, trust_search, trust_selector  # noqa: E402
+from robula.selectors.trust import (  # noqa: E402
+    beginnings,
+    explanation,
+    leaders,
+    trust_constants,
+    trust_search,
+    trust_selector,
+)
 from robula.selectors.trust.bad_population import BadPopulation  # noqa: E402
 from robula.selectors.trust.chance_of_mistake import Places  # noqa: E402
 from robula.selectors.trust.scored_rows import ScoredRows  # noqa: E402
@@ -146,7 +153,7 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "suspects: squared scores": _suspects(lambda who: not who.startswith("score")),
     "suspects: one response": _suspects(lambda who: who != "one response"),
     "suspects: large": _suspects(lambda who: who != "large"),
-    "all leaders but one": _attribute(trust_search, "_LOOKS", ((3, 2), (8, 1))),
+    "all leaders but one": _attribute(leaders, "LOOKS", ((3, 2), (8, 1))),
     "a search without limit": _attribute(trust_search, "_asked_without_limit", lambda found: found),
     "leverage in scores": _attribute(ScoredRows, "leverage", lambda self, weights, theta: np.zeros(self.count)),
 }

@@ -128,7 +128,8 @@ def test_a_population_follows_few_axes_that_no_response_chose():
     models = [robula.LinearModel(X, response, noise_scale=1.0) for response in (y, rng.permutation(y))]
     axes, other = (population_axes(ScoredRows(model), theta) for model in models)
     np.testing.assert_array_equal(axes, other)
-    assert axes.shape[0] == 40 and 2 <= axes.shape[1] <= 5
+    assert axes.shape[0] == 40
+    assert 2 <= axes.shape[1] <= 5
     np.testing.assert_allclose(axes.T @ axes, np.eye(axes.shape[1]), atol=1e-12)
     # The group's direction and that of the fitted value are among them.
     whitened = ScoredRows(models[0]).space.whitened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -272,8 +271,13 @@ class Explanation:
         What is not decisive is settled in favour of keeping rows. An exact law is taken at its word, and shifted rows
         are described by so few numbers that these can pay for all of them.
         """
-        keeping = 0.0 if self.rows.exact_law else self.keeping * self.rows.maturity
+        keeping = self.keeping * self.rows.maturity if self.pays else 0.0
         return keeping * np.array([1.0, *(float(population.placed) for population in self.populations)])
+
+    @property
+    def pays(self) -> bool:
+        """Whether rows pay for being called bad: not where the law is exact, or calling them so was made free."""
+        return not self.rows.exact_law and self.keeping > 0.0
 
     @property
     def paid(self) -> float:
@@ -292,11 +296,8 @@ class Explanation:
         return -self.scores.base / self.rows.count < math.log(_NO_NOISE * spread + 1e-300)
 
     def _prices(self) -> FloatArray:
-        """Nats that rows pay for being called gross or of a population: (1 + k,), or (n, 1 + k) where rows differ.
-
-        Nothing where the law is exact, and where calling rows bad is free.
-        """
-        if self.rows.exact_law or self.keeping == 0.0:
+        """Nats that rows pay for being called gross or of a population: (1 + k,), or (n, 1 + k) where rows differ."""
+        if not self.pays:
             return self.handicaps
         unseen = price_of_the_unseen(self.law, self.scores.point)
         return self.handicaps + self.rows.maturity * unseen[:, None]
@@ -344,8 +345,3 @@ def _log_sum(columns: FloatArray) -> FloatArray:
     for column in columns.T[1:]:
         total = np.logaddexp(total, column)
     return total
-
-
-def best(explanations: Sequence[Explanation]) -> Explanation:
-    """Return the explanation of the largest evidence; the first of equals."""
-    return max(explanations, key=lambda explanation: explanation.evidence)

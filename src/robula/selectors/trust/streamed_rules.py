@@ -270,7 +270,7 @@ class NumberRule(Rule):
             PopulationRule(population, fit.rows, fit.members[:, index])
             for index, population in enumerate(fit.populations)
         ]
-        self._handicaps, self._exact_law = fit.handicaps, fit.rows.exact_law
+        self._handicaps, self._pays, self._exact_law = fit.handicaps, fit.pays, fit.rows.exact_law
         self.gate, self.precision = np.zeros(1), np.zeros(1)
         self.hold_within_budget(fit, sample, places.space)
         if self._mistakes is not None:
@@ -307,7 +307,7 @@ class NumberRule(Rule):
         return self._law_at(rows, theta).log_density(scores.lower, scores.upper, scores.interval)
 
     def _price_of_the_unseen(self, rows: ScoredRows, scores: Scores) -> FloatArray:
-        if rows.exact_law:
+        if not self._pays:
             return np.zeros(rows.count)
         return price_of_the_unseen(self._law_at(rows, self._theta), scores.point)
 

@@ -12,29 +12,28 @@ from scipy.special import logsumexp
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.bad_group import bad_group
 from robula.selectors.trust.beginnings import (
     beginning_parameters,
     suspects_by_place,
     suspects_by_score,
 )
 from robula.selectors.trust.chance_of_mistake import Places
-from robula.selectors.trust.explanation import FREEDOMS, Explanation, best
+from robula.selectors.trust.explanation import FREEDOMS, Explanation
 from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.leaders import SETTLE, best, best_allowed, best_few, settled, with_any_law
 from robula.selectors.trust.limit import within_limit
 from robula.selectors.trust.row_doubt import Explained, without_bad_rows, without_leverage_of_doubt
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
-# Of many beginnings, steps of each look and how many of them go on to the next, then steps until settled; and the same
-# for groups that are only named.
-_LOOKS, _LOOKS_AT_GROUPS = ((3, 6), (8, 3)), ((3, 2), (8, 1))
-_SETTLE = 60
-_WITHOUT_LIMIT = 12
 # Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
 # counts at most 500 rows (1500 where the law counts as exact), and a sample of 2000 tells their sum to a few nats.
 _OUT_OF_REACH = 30.0
 # What the others are compared with, and what says how the law is off where none is followed.
 _NOTHING, _GROSS, _SHIFTED = "nothing is wrong", "gross rows", "shifted rows"
+#: A group for whose rows nothing was paid, because the others follow the declared law itself.
+BAD_GROUP = "a bad group, the others as declared"
 # The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
 _TOO_MANY = "more bad rows than allowed"
 # A group of fewer rows than a line needs is none.
@@ -112,26 +111,25 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     else:
         rows = ScoredRows(model, exact_law)
         found, contested = _explain_numbers(rows, budget)
-        followed, places = _best_allowed(list(found.values())), Places(rows)
+        followed, places = best_allowed(list(found.values())), Places(rows)
         for explanation in found.values():
             explanation.conforming = explanation.weights, explanation.theta
-            explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
+            if explanation.pays:
+                explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
             if explanation is followed and explanation.mistakes is not None and contested is None:
                 contested = Contested(explanation.theta, explanation.weights - explanation.conforming[0])
             counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
-            explanation.theta = rows.mode(counted, explanation.theta, _SETTLE)
+            explanation.theta = rows.mode(counted, explanation.theta, SETTLE)
     return _averaged(found, contested, model.n_rows, budget)
 
 
 def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], Contested | None]:
     """Explanations of rows with one response each; searched for on some of the rows where there are many."""
     if rows.count <= constants.SEARCHED_ROWS:
-        found = _asked_without_limit(_explanations(rows, budget))
-        group = _contested(found)
+        found, group = _searched(rows, budget)
         return found, None if group is None else Contested(group.theta, group.members[:, -1])
-    sampled = _asked_without_limit(_explanations(rows.take(_systematic_sample(rows)), budget))
-    group = _contested(sampled)
-    within_reach = _best_allowed(list(sampled.values())).evidence - _OUT_OF_REACH
+    sampled, group = _searched(rows.take(_systematic_sample(rows)), budget)
+    within_reach = best_allowed(list(sampled.values())).evidence - _OUT_OF_REACH
     found = {
         name: _carry_over(explanation, rows)
         for name, explanation in sampled.items()
@@ -140,13 +138,22 @@ def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explana
     return found, None if group is None else Contested(group.theta, _adopted(group, rows).members[:, -1])
 
 
+def _searched(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], Explanation | None]:
+    """Explanations, and a group that is contested."""
+    found = _asked_without_limit(_explanations(rows, budget))
+    group = bad_group(found, best([found[_NOTHING], found[_GROSS]]))
+    if group is None or not group.settled:
+        return found, None if group is None else group.found
+    return {**found, BAD_GROUP: group.found}, None
+
+
 def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation]:
     """The same, with what is wanted by those that spend the limit: what a search of its own without one calls bad.
 
     Bad rows are as many as they are. A law that is off can use any number, and going on from where the limit stopped
     it does not find them all.
     """
-    followed = _best_allowed(list(found.values()))
+    followed = best_allowed(list(found.values()))
     rows, budget, called = followed.rows, followed.budget, followed.called
     spent = (1.0 - constants.LEEWAY) * budget
     if rows.exact_law or called < spent or budget >= constants.DEFAULT_BUDGET:
@@ -171,17 +178,17 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     thetas = _distinct(rows, beginning_parameters(rows, budget))
-    gross = _best_allowed(
-        _best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS])
+    gross = best_allowed(
+        best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS])
     )
     found = {_NOTHING: _nothing_wrong(rows, thetas[0], gross), _GROSS: gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
     declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
-    shifted = _with_any_law(_best_few([shift for law in declared for shift in _shifts(law)]))
+    shifted = with_any_law(best_few([shift for law in declared for shift in _shifts(law)]))
     if shifted:
         # Some may be off upwards and others downwards.
-        shifted += _best_few(_shifts(_best_allowed(shifted)))
-        found[_SHIFTED] = _best_allowed(shifted)
+        shifted += best_few(_shifts(best_allowed(shifted)))
+        found[_SHIFTED] = best_allowed(shifted)
     # Where rows pay for being called bad, groups that show only by their place or by many small scores never do: the
     # thorough search finds nothing there (benchmarks/results/ablation.md).
     thorough = rows.exact_law
@@ -191,10 +198,10 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
         suspects = suspects_by_score(rows, theta, budget, thorough and index == 0)
         begun += [at.with_population(who) for who in suspects.values() if who.any()]
-    settled = _with_any_law(_best_few(begun))
-    if not settled:
+    populations = with_any_law(best_few(begun))
+    if not populations:
         return found
-    one = _best_allowed(settled)
+    one = best_allowed(populations)
     found["a bad population"] = one
     # Where noise is estimated and the law only nearly right, a second population finds no more mistakes, but fits what
     # the law lacks.
@@ -202,12 +209,12 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
         suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
         left = 1.0 - one.members.sum(axis=1)
-        more = _best_few([one.with_population(who) for who in suspects.values() if (who * left).sum() > 2])
+        more = best_few([one.with_population(who) for who in suspects.values() if (who * left).sum() > 2])
         if more:
-            found["two bad populations"] = _best_allowed(more)
-            settled += more
-    if best(settled) not in found.values():
-        found[_TOO_MANY] = best(settled)
+            found["two bad populations"] = best_allowed(more)
+            populations += more
+    if best(populations) not in found.values():
+        found[_TOO_MANY] = best(populations)
     return found
 
 
@@ -216,35 +223,7 @@ def _nothing_wrong(rows: ScoredRows, plain: FloatArray, gross: Explanation) -> E
     begun = [Explanation(rows, plain, gross.budget, gross=False, freedom=freedom) for freedom in FREEDOMS]
     if gross.free:
         begun.append(Explanation(rows, plain, gross.budget, gross=False, freedom=gross.freedom, law=gross.law))
-    return best([explanation.fit(_SETTLE, gross.evidence - _OUT_OF_REACH) for explanation in begun])
-
-
-def _contested(found: Mapping[str, Explanation]) -> Explanation | None:
-    """The best population where nothing is paid for calling its rows bad, if that is decisive.
-
-    Clean rows are 5 to 19 nats against it, a fifth of the rows at one far place 10 to 140 for it, and laws that bend or
-    grow with the features as much: who knows the data can tell which it is, the data do not.
-    """
-    followed = _best_allowed(list(found.values()))
-    rows, budget = followed.rows, followed.budget
-    if rows.exact_law:
-        return None
-    law = max(found[_NOTHING], found[_GROSS], key=lambda explanation: explanation.evidence)
-    suspects = list(suspects_by_place(rows, budget, thorough=True).values())
-    if _SHIFTED in found:
-        suspects.append(1.0 - found[_SHIFTED].weights)
-    begun = [law.with_population(who, keeping=0.0) for who in suspects if who.any()]
-    if not begun:
-        return None
-    group = _leading(begun, _LOOKS_AT_GROUPS)[0].fit(_SETTLE)
-    return group if group.evidence > followed.evidence + followed.paid + constants.PRICE else None
-
-
-def _leading(begun: list[Explanation], looks: tuple[tuple[int, int], ...]) -> list[Explanation]:
-    """The few of many beginnings that lead after some looks, the best one first."""
-    for steps, number in looks:
-        begun = sorted((explanation.fit(steps) for explanation in begun), key=lambda seen: -seen.evidence)[:number]
-    return begun
+    return best([explanation.fit(SETTLE, gross.evidence - _OUT_OF_REACH) for explanation in begun])
 
 
 def _shifts(explanation: Explanation) -> list[Explanation]:
@@ -254,41 +233,6 @@ def _shifts(explanation: Explanation) -> list[Explanation]:
     left = 1.0 - explanation.members.sum(axis=1)
     sides = [suspects[side] for side in ("high", "low")]
     return [explanation.with_population(who, placed=False) for who in sides if float(who @ left) > 2.0]
-
-
-def _best_few(begun: list[Explanation]) -> list[Explanation]:
-    """The few of many beginnings that lead and differ from each other, settled."""
-    settled: list[Explanation] = []
-    for explanation in _leading(begun, _LOOKS):
-        if not any(explanation.is_like(other) for other in settled):
-            settled.append(_settled(explanation, _reach(settled)))
-    return settled
-
-
-def _with_any_law(settled: list[Explanation]) -> list[Explanation]:
-    """These, and the best of them with laws of the other freedoms."""
-    if not settled:
-        return settled
-    one = best(settled)
-    others = [one.with_law(freedom) for freedom in FREEDOMS if freedom != one.freedom]
-    return settled + [_settled(other, _reach(settled)) for other in others]
-
-
-def _settled(explanation: Explanation, reach: float = -np.inf) -> Explanation:
-    explanation.fit(_SETTLE, reach).ask_without_limit(_WITHOUT_LIMIT)
-    return explanation
-
-
-def _reach(settled: list[Explanation]) -> float:
-    """The largest evidence of those that call no more rows bad than the budget allows: what others have to beat."""
-    allowed = [e.evidence for e in settled if within_limit(e.wanted, e.budget, e.rows.count)]
-    return max(allowed, default=-np.inf)
-
-
-def _best_allowed(explanations: list[Explanation]) -> Explanation:
-    """The best that calls no more rows bad than the budget allows, or the best of all where none does."""
-    allowed = [e for e in explanations if within_limit(e.wanted, e.budget, e.rows.count)]
-    return best(allowed or explanations)
 
 
 def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
@@ -303,7 +247,7 @@ def _distinct(rows: ScoredRows, thetas: list[FloatArray]) -> list[FloatArray]:
 
 def _carry_over(explanation: Explanation, rows: ScoredRows) -> Explanation:
     """Fit an explanation that was found on some rows to all of them."""
-    carried = _settled(_adopted(explanation, rows))
+    carried = settled(_adopted(explanation, rows))
     carried.wanted = max(carried.wanted, explanation.wanted)
     return carried
 
