@@ -88,8 +88,8 @@ def test_without_a_limit_as_many_rows_are_wanted_as_are_bad():
     # Three rows in ten are off by four noise widths, and the limit is one in ten: it is spent, and more are wanted.
     rows = scored_rows(400, shift=4.0, share=0.3)
     suspects = 0.9 * (np.arange(400) < 120)
-    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0)
-    explanation = explanation.with_population(suspects, placed=False, keeping=0.0).fit(25)
+    explanation = Explanation(rows, plain_mode(rows), 0.1, freedom=0, keeping=0.0)
+    explanation = explanation.with_population(suspects, placed=False).fit(25)
     removed = 1.0 - explanation.weights.mean()
     explanation.ask_without_limit(12)
     assert removed < 0.12

@@ -106,15 +106,11 @@ class Explanation:
         """Whether the law may differ from the declared one."""
         return self.law.free
 
-    def with_population(self, suspects: FloatArray, placed: bool = True, keeping: float | None = None) -> Explanation:
-        """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them.
-
-        ``keeping`` is what its rows pay for being called bad, where it is not what this explanation's pay.
-        """
-        keeping = self.keeping if keeping is None else keeping
+    def with_population(self, suspects: FloatArray, placed: bool = True) -> Explanation:
+        """Return a copy with the suspects (n,), probabilities, as one more population and theta fitted without them."""
         other = Explanation(
             self.rows, self.theta, self.budget,
-            freedom=self.freedom, law=self.law, leverage=self.leverage, keeping=keeping,
+            freedom=self.freedom, law=self.law, leverage=self.leverage, keeping=self.keeping,
         )  # fmt: skip
         other.gross_share, other.gross_scale = min(self.gross_share, 0.005), self.gross_scale
         others = np.clip(1.0 - self.members.sum(axis=1), 0.0, 1.0)
