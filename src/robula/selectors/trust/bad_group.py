@@ -1,7 +1,8 @@
-"""A group of rows that would be called bad if nothing were paid for it: bad where the others follow the declared law.
+"""A group of rows that would be called bad if nothing were paid for it, and whether it is bad or contested.
 
-What rows pay for being called bad is for a law that is only nearly right: a group may show what it lacks. Where the
-rows that are left follow the declared law itself, as far as they can tell, it lacks nothing that a group could show.
+What rows pay for being called bad is for a law that is only nearly right: a group may show what it lacks. Rows that are
+all off by the same amount, wherever they are, show nothing where the others follow the declared law itself, as far as
+they can tell. A group with a place of its own may always be a curve or a column that the model has not.
 """
 
 from __future__ import annotations
@@ -9,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-from scipy.special import fdtri
-
-from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.beginnings import suspects_by_place, suspects_by_score
-from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import FREEDOMS, Explanation
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, leading
 
@@ -31,7 +27,7 @@ class BadGroup(NamedTuple):
     found : Explanation
         The group, with the law that suits the other rows best.
     settled : bool
-        Whether the others follow the declared law, so that the group is bad; otherwise it is contested.
+        Whether it is bad; otherwise it is contested.
     """
 
     found: Explanation
@@ -61,44 +57,17 @@ def bad_group(explanations: Mapping[str, Explanation], begin: Explanation) -> Ba
     freer = [group.with_law(freedom).fit(SETTLE) for freedom in FREEDOMS if freedom != group.freedom]
     declared = group.evidence > best(freer).evidence
     beats = group.evidence > max(begin.evidence + begin.paid + constants.PRICE, followed.evidence)
-    if declared and beats and _is_decided(group) and _others_follow_the_law(group):
+    if declared and beats and _is_anywhere(group):
         return BadGroup(group, True)
     found = best([group, *freer])
     contested = found.evidence > followed.evidence + followed.paid + constants.PRICE
     return BadGroup(found, False) if contested else None
 
 
-def _is_decided(group: Explanation) -> bool:
-    """Whether it is a minority that no limit cut short, and rows are clearly of it or not."""
-    bad = 1.0 - group.weights
-    few = group.wanted <= min(group.budget, constants.LARGEST_GROUP)
-    return few and float(bad @ bad) >= constants.DECIDED * float(bad.sum())
+def _is_anywhere(group: Explanation) -> bool:
+    """Whether its rows are all shifted by one amount, in any place, and a minority that no limit cut short.
 
-
-def _others_follow_the_law(group: Explanation) -> bool:
-    """Whether neither scores of the other rows nor their sizes can be foretold from where the rows are.
-
-    Few rows cannot show it.
+    Few rows cannot show that the others follow the law.
     """
-    if group.rows.maturity < 1.0:
-        return False
-    places, scores = Places(group.rows), group.scores.point
-    return not any(_foretold(places.columns, values, group.weights) for values in (scores, np.abs(scores)))
-
-
-def _foretold(columns: FloatArray, values: FloatArray, weights: FloatArray) -> bool:
-    """Whether columns (n, k) foretell values (n,) more than chance does once in a thousand data sets (an F test)."""
-    roots = np.sqrt(weights)
-    basis, sizes, _ = np.linalg.svd(roots[:, None] * columns, full_matrices=False)
-    basis = basis[:, sizes > 1e-6 * sizes[0]]
-    rank, total = basis.shape[1], float(weights.sum())
-    freedom = total - rank
-    if rank < 2:
-        return False
-    if freedom < rank:
-        return True
-    about_mean = roots * (values - float(weights @ values) / total)
-    explained = float(((basis.T @ about_mean) ** 2).sum())
-    left = float(about_mean @ about_mean) - explained
-    by_chance = float(fdtri(rank - 1, freedom, 1.0 - constants.FORETOLD)) * (rank - 1) * left / freedom
-    return bool(explained > by_chance)
+    few = group.wanted <= min(group.budget, constants.LARGEST_GROUP)
+    return few and group.rows.maturity == 1.0 and not any(population.placed for population in group.populations)

@@ -11,7 +11,7 @@ import numpy as np
 from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.explanation import Explanation
-from robula.selectors.trust.trust_search import BAD_GROUP, Contested, Verdict
+from robula.selectors.trust.trust_search import Contested, Verdict
 
 # What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
 _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
@@ -97,12 +97,6 @@ def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
     if not fits or fits[0].rows.exact_law:
         return ()
     rows, words = fits[0].rows.count, []
-    if verdict.probabilities.get(BAD_GROUP, 0.0) > 0.5:
-        called = 1.0 - float(verdict.explanations[BAD_GROUP].weights.mean())
-        words.append(
-            f"a group of about {called * rows:.0f} rows ({called:.0%}) follows another line and is called bad, because "
-            "the others are as the model says (if it shows what the model lacks, contamination=0 keeps it)"
-        )
     if share > _MANY:
         words.append(
             f"{share:.0%} of the rows are called bad, and so many are rarely mistakes (look at them: two kinds of rows "

@@ -32,8 +32,8 @@ from robula.selectors.trust.vector_rows import explain_vectors
 _OUT_OF_REACH = 30.0
 # What the others are compared with, and what says how the law is off where none is followed.
 _NOTHING, _GROSS, _SHIFTED = "nothing is wrong", "gross rows", "shifted rows"
-#: A group for whose rows nothing was paid, because the others follow the declared law itself.
-BAD_GROUP = "a bad group, the others as declared"
+# The same where nothing was paid for them, because the others follow the declared law itself.
+_SHIFTED_ALONE = "shifted rows, the others as declared"
 # The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
 _TOO_MANY = "more bad rows than allowed"
 # A group of fewer rows than a line needs is none.
@@ -114,8 +114,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
         followed, places = best_allowed(list(found.values())), Places(rows)
         for explanation in found.values():
             explanation.conforming = explanation.weights, explanation.theta
-            if explanation.pays:
-                explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
+            explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
             if explanation is followed and explanation.mistakes is not None and contested is None:
                 contested = Contested(explanation.theta, explanation.weights - explanation.conforming[0])
             counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
@@ -144,7 +143,7 @@ def _searched(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], 
     group = bad_group(found, best([found[_NOTHING], found[_GROSS]]))
     if group is None or not group.settled:
         return found, None if group is None else group.found
-    return {**found, BAD_GROUP: group.found}, None
+    return {**found, _SHIFTED_ALONE: group.found}, None
 
 
 def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation]:
