@@ -14,12 +14,13 @@ PRIOR = robula.NormalPrior(0.0, 100.0)
 
 
 def shifted_rows(
-    rows: int, share: float, *, bend: float = 0.0, corner: bool = False, seed: int = 3
+    rows: int, share: float, *, bend: float = 0.0, corner: bool = False, skewed: bool = False, seed: int = 3
 ) -> tuple[robula.LinearModel, np.ndarray]:
     """A line and rows four noise widths above it, anywhere or in a corner; many of them are not odd."""
     rng = np.random.default_rng([rows, seed])
     X = rng.standard_normal((rows, 3))
-    y = X @ [1.0, -1.0, 0.5] + bend * X[:, 0] ** 2 + rng.standard_normal(rows)
+    noise = (rng.gamma(10.0, size=rows) - 10.0) / np.sqrt(10.0) if skewed else rng.standard_normal(rows)
+    y = X @ [1.0, -1.0, 0.5] + bend * X[:, 0] ** 2 + noise
     order = np.argsort(-X[:, 1] - X[:, 2]) if corner else rng.permutation(rows)
     bad = np.isin(np.arange(rows), order[: round(share * rows)])
     y[bad] += 4.0
@@ -47,6 +48,11 @@ def test_they_are_kept_where_the_others_bend_or_where_they_have_a_place(options:
 def test_more_than_the_limit_or_a_quarter_of_the_rows_pay(share: float, limit: float) -> None:
     model, _ = shifted_rows(800, share)
     assert ALONE not in robula.trust(model, limit).explanations
+
+
+def test_where_another_law_suits_the_others_better_rows_pay() -> None:
+    model, _ = shifted_rows(800, 0.15, skewed=True)
+    assert ALONE not in robula.trust(model, 0.25).explanations
 
 
 def test_few_rows_cannot_show_that_they_follow_the_law() -> None:
