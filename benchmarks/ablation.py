@@ -37,6 +37,7 @@ from benchmarks.realdata.reference import plain_fit  # noqa: E402
 from robula.experiments.runner import leave_with_parent  # noqa: E402
 from robula.models.law import ModelWithLaw  # noqa: E402
 from robula.selectors.trust import (  # noqa: E402
+    bad_group,
     beginnings,
     explanation,
     leaders,
@@ -67,7 +68,7 @@ def _attribute(owner: object, name: str, value: object) -> Callable[[ExitStack],
 
 def _freedoms(*freedoms: int) -> Callable[[ExitStack], None]:
     def off(stack: ExitStack) -> None:
-        for module in (explanation, trust_search):
+        for module in (explanation, leaders, trust_search):
             stack.enter_context(patch.object(module, "FREEDOMS", freedoms))
 
     return off
@@ -94,6 +95,11 @@ def _without_beginning(place: int) -> Callable[[ExitStack], None]:
         return [theta for index, theta in enumerate(found) if index != place]
 
     return _attribute(trust_search, "beginning_parameters", fewer)
+
+
+def _without_shifted_rows(stack: ExitStack) -> None:
+    stack.enter_context(patch.object(trust_search, "_shifts", lambda explanation: []))
+    PARTS["shifted rows that need not pay"](stack)
 
 
 def _without_histogram(stack: ExitStack) -> None:
@@ -134,7 +140,8 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "(the rule)": _as_it_is,
     "law free from place to place": _freedoms(1, 0),
     "any freedom of the law": _freedoms(0),
-    "shifted rows": _attribute(trust_search, "_shifts", lambda explanation: []),
+    "shifted rows": _without_shifted_rows,
+    "shifted rows that need not pay": _attribute(bad_group, "_is_anywhere", lambda group: False),
     "populations": _suspects(lambda who: who in ("high", "low")),
     "histogram of a population": _without_histogram,
     "gate: place": _gate_without(1),
