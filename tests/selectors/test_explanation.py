@@ -59,15 +59,24 @@ def test_a_population_costs_its_numbers_and_a_price():
     counted = rows.coarsening
     size = np.log1p(counted * explanation.members.sum())
     expected = counted * explanation.log_likelihood + explanation.log_prior
-    numbers = 7 + population_axes(rows, explanation.theta).shape[1]
-    expected -= 0.5 * np.log1p(counted * 300) + 0.5 * numbers * size + constants.PRICE * rows.maturity
+    expected -= 0.5 * np.log1p(counted * 300) + 3.5 * size + constants.PRICE * rows.maturity
     assert explanation.evidence == pytest.approx(expected, rel=1e-9)
     shifted = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0, placed=False)
     shifted.fit(15)
     expected = counted * shifted.log_likelihood + shifted.log_prior - 0.5 * np.log1p(counted * 300)
     expected -= np.log1p(counted * shifted.members.sum()) + constants.PRICE
     assert shifted.evidence == pytest.approx(expected, rel=1e-9)
-    assert shifted.evidence > explanation.evidence  # two numbers say what nine said
+    assert shifted.evidence > explanation.evidence  # two numbers say what seven said
+
+
+def test_where_rows_pay_nothing_the_axes_of_a_population_cost_a_number_each():
+    rows = scored_rows(shift=6.0, share=0.1, noise=1.0)
+    explanation = Explanation(rows, plain_mode(rows), 0.2, freedom=0).with_population(np.arange(300) < 30.0).fit(15)
+    counted = rows.coarsening
+    numbers = 7 + population_axes(rows, explanation.theta).shape[1]
+    expected = counted * explanation.log_likelihood + explanation.log_prior - 0.5 * np.log1p(counted * 300)
+    expected -= 0.5 * numbers * np.log1p(counted * explanation.members.sum()) + constants.PRICE * rows.maturity
+    assert explanation.evidence == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_row_that_is_called_bad_pays_for_itself(monkeypatch):

@@ -77,8 +77,8 @@ class BadPopulation:
     ----------
     placed : bool
         False for shifted rows.
-    numbers : int
-        How many free numbers describe it.
+    numbers, axes : int
+        How many free numbers describe it, and on how many axes it regresses besides.
     """
 
     def __init__(
@@ -93,7 +93,8 @@ class BadPopulation:
         space, placed = rows.space, self.placed
         one = np.ones((rows.count, 1))
         self._design = one if axes is None else np.hstack([one, space.whitened @ axes])
-        self.numbers = _NUMBERS_OF_SHIFTED_ROWS if axes is None else _NUMBERS_OF_A_POPULATION + axes.shape[1]
+        self.numbers = _NUMBERS_OF_A_POPULATION if placed else _NUMBERS_OF_SHIFTED_ROWS
+        self.axes = self._design.shape[1] - 1
         self._place = space.inner
         self._own_vote = (space.inner**2).sum(axis=1)
         self.histogram_share = 0.5 if placed else 0.0

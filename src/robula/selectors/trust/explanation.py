@@ -313,9 +313,10 @@ class Explanation:
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
         for size, population in zip(np.log1p(counted * self.members.sum(axis=0)), self.populations, strict=True):
-            # So few numbers as those of shifted rows find something in few rows too.
+            # So few numbers as those of shifted rows find something in few rows too. What rows pay takes care of axes.
             price = constants.PRICE * (self.rows.maturity if population.placed else 1.0)
-            evidence -= 0.5 * population.numbers * float(size) + price
+            numbers = population.numbers + (0 if self.pays else population.axes)
+            evidence -= 0.5 * numbers * float(size) + price
         return evidence
 
     def _declared_law(self) -> RowLaw:
