@@ -12,11 +12,12 @@ from tests.helpers import unknown_scale
 
 
 def shifted(n: int = 400, share: float = 0.1) -> tuple[np.ndarray, np.ndarray, int]:
-    """Normal rows around a line, the first of them three noise widths too high: skew explains them nearly as well."""
+    """Normal rows around a line, the first of them together in one place and too high: a bend explains them as well."""
     rng = np.random.default_rng(0)
     X, bad = rng.normal(size=(n, 2)), round(share * n)
+    X[:bad] = 0.3 * X[:bad] + [2.5, 2.5]
     y = X @ [1.0, -0.5] + rng.standard_normal(n)
-    y[:bad] += 3.0
+    y[:bad] += 4.0
     return X, y, bad
 
 
