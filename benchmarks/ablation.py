@@ -16,11 +16,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -29,25 +27,13 @@ import numpy as np  # noqa: E402  (after the threads are set)
 import pandas as pd  # noqa: E402
 
 import robula  # noqa: E402
+from benchmarks.ablation_parts import PARTS, without  # noqa: E402
 from benchmarks.realdata import sets  # noqa: E402
 from benchmarks.realdata.catalogue import TUNED  # noqa: E402
 from benchmarks.realdata.errors import inject  # noqa: E402
 from benchmarks.realdata.many_tables import half, problems  # noqa: E402
 from benchmarks.realdata.reference import plain_fit  # noqa: E402
 from robula.experiments.runner import leave_with_parent  # noqa: E402
-from robula.models.law import ModelWithLaw  # noqa: E402
-from robula.selectors.trust import (  # noqa: E402
-    bad_group,
-    beginnings,
-    explanation,
-    leaders,
-    trust_constants,
-    trust_search,
-    trust_selector,
-)
-from robula.selectors.trust.bad_population import BadPopulation  # noqa: E402
-from robula.selectors.trust.chance_of_mistake import Places  # noqa: E402
-from robula.selectors.trust.scored_rows import ScoredRows  # noqa: E402
 from robula.simulate.attacks import ATTACKS  # noqa: E402
 from robula.sklearn import RobustBayesianRegressor  # noqa: E402
 
@@ -57,121 +43,6 @@ _MOST_ROWS, _TABLES, _LAB_ROWS = 800, 40, 1000
 #: Errors beyond this are a failure, however far.
 _FAILED = 5.0
 _PRIOR = robula.NormalPrior(0.0, 100.0)
-
-
-# The parts -----------------------------------------------------------------------------------------------------------
-
-
-def _attribute(owner: object, name: str, value: object) -> Callable[[ExitStack], None]:
-    return lambda stack: stack.enter_context(patch.object(owner, name, value))
-
-
-def _freedoms(*freedoms: int) -> Callable[[ExitStack], None]:
-    def off(stack: ExitStack) -> None:
-        for module in (explanation, leaders, trust_search):
-            stack.enter_context(patch.object(module, "FREEDOMS", freedoms))
-
-    return off
-
-
-def _suspects(keep: Callable[[str], bool]) -> Callable[[ExitStack], None]:
-    def off(stack: ExitStack) -> None:
-        for name in ("suspects_by_place", "suspects_by_score"):
-            whole = getattr(trust_search, name)
-
-            def some(*arguments: Any, whole: Any = whole, **options: Any) -> dict[str, Any]:
-                return {who: rows for who, rows in whole(*arguments, **options).items() if keep(who)}
-
-            stack.enter_context(patch.object(trust_search, name, some))
-
-    return off
-
-
-def _without_beginning(place: int) -> Callable[[ExitStack], None]:
-    whole = beginnings.beginning_parameters
-
-    def fewer(rows: ScoredRows, budget: float) -> list[np.ndarray]:
-        found = whole(rows, budget)
-        return [theta for index, theta in enumerate(found) if index != place]
-
-    return _attribute(trust_search, "beginning_parameters", fewer)
-
-
-def _without_shifted_rows(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(trust_search, "_shifts", lambda explanation: []))
-    PARTS["shifted rows that need not pay"](stack)
-
-
-def _without_histogram(stack: ExitStack) -> None:
-    begun = BadPopulation.__init__
-
-    def plain(self: BadPopulation, *arguments: Any, **options: Any) -> None:
-        begun(self, *arguments, **options)
-        self.histogram_share = 1e-12
-
-    stack.enter_context(patch.object(BadPopulation, "__init__", plain))
-
-
-def _gate_without(place: int) -> Callable[[ExitStack], None]:
-    from robula.selectors.trust import bad_population
-
-    whole = bad_population.gate_columns
-
-    def fewer(*arguments: Any) -> np.ndarray:
-        columns = whole(*arguments)
-        columns[:, place] = 0.0
-        return columns
-
-    return _attribute(bad_population, "gate_columns", fewer)
-
-
-def _without_leverage_of_doubt(stack: ExitStack) -> None:
-    for module in (trust_search, trust_selector, explanation):
-        name = "without_leverage_of_doubt"
-        stack.enter_context(patch.object(module, name, lambda model, weights, theta: weights))
-
-
-def _as_it_is(stack: ExitStack) -> None:
-    """Change nothing."""
-
-
-#: What is left out, and how.
-PARTS: dict[str, Callable[[ExitStack], None]] = {
-    "(the rule)": _as_it_is,
-    "law free from place to place": _freedoms(1, 0),
-    "any freedom of the law": _freedoms(0),
-    "shifted rows": _without_shifted_rows,
-    "shifted rows that need not pay": _attribute(bad_group, "_is_anywhere", lambda group: False),
-    "populations": _suspects(lambda who: who in ("high", "low")),
-    "histogram of a population": _without_histogram,
-    "gate: place": _gate_without(1),
-    "gate: disagreement": _gate_without(2),
-    "gate: distance": _gate_without(3),
-    "price of a row": _attribute(trust_constants, "KEEPING", 0.0),
-    "price of rows that are not odd": _attribute(trust_constants, "SEEN", 0.0),
-    "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
-    "wrong cells": _attribute(ModelWithLaw, "cell_odds", lambda self: np.full(self.n_rows, -np.inf)),
-    "places of mistakes": _attribute(Places, "excuse", lambda self, weights, decisive: (weights, None)),
-    "leverage of doubt": _without_leverage_of_doubt,
-    "beginning: best half": _without_beginning(1),
-    "beginning: window": _without_beginning(2),
-    "beginning: near rows": _without_beginning(3),
-    "suspects: directions": _suspects(lambda who: not who.startswith("direction")),
-    "suspects: squared scores": _suspects(lambda who: not who.startswith("score")),
-    "suspects: one response": _suspects(lambda who: who != "one response"),
-    "suspects: large": _suspects(lambda who: who != "large"),
-    "all leaders but one": _attribute(leaders, "LOOKS", ((3, 2), (8, 1))),
-    "a search without limit": _attribute(trust_search, "_asked_without_limit", lambda found: found),
-    "leverage in scores": _attribute(ScoredRows, "leverage", lambda self, weights, theta: np.zeros(self.count)),
-}
-
-
-@contextmanager
-def without(part: str) -> Iterator[None]:
-    """Run with one part of the rule switched off."""
-    with ExitStack() as stack:
-        PARTS[part](stack)
-        yield
 
 
 # The problems --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.ablation import PARTS, jobs, run, summary, without
+from benchmarks.ablation import jobs, run, summary
+from benchmarks.ablation_parts import PARTS, without
 
 import robula
 from robula.selectors.trust import trust_search

@@ -128,7 +128,7 @@ def test_a_row_does_not_predict_itself():
         assert population.prediction[row] == pytest.approx(design[row] @ fit, rel=1e-8)
 
 
-def test_a_population_follows_few_axes_that_no_response_chose():
+def test_a_population_follows_few_axes_that_are_not_chosen_to_suit_it():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((400, 40))
     X[:40] += 6.0 / np.sqrt(40.0)

@@ -77,7 +77,7 @@ class BadPopulation:
     ----------
     placed : bool
         False for shifted rows.
-    numbers, axes : int
+    numbers, axis_count : int
         How many free numbers describe it, and on how many axes it regresses besides.
     """
 
@@ -94,7 +94,7 @@ class BadPopulation:
         one = np.ones((rows.count, 1))
         self._design = one if axes is None else np.hstack([one, space.whitened @ axes])
         self.numbers = _NUMBERS_OF_A_POPULATION if placed else _NUMBERS_OF_SHIFTED_ROWS
-        self.axes = self._design.shape[1] - 1
+        self.axis_count = self._design.shape[1] - 1
         self._place = space.inner
         self._own_vote = (space.inner**2).sum(axis=1)
         self.histogram_share = 0.5 if placed else 0.0
@@ -119,8 +119,7 @@ class BadPopulation:
         leverage = ((self._design @ inverse.T) ** 2).sum(axis=1)
         along = inverse.T @ (inverse @ (self._design.T @ (members * z)))
         residual = z - self._design @ along
-        #: The mean and the slopes in the whitened features, shape (1 + r,).
-        self._coefficients = np.append(along[0], self._slopes(along[1:]))
+        self._along = along
         left = np.maximum(1.0 - members * leverage, _LEAST_LEFT)
         without = residual / left
         # Shifted rows have the spread of clean ones: nothing else is wrong with them.
@@ -141,8 +140,11 @@ class BadPopulation:
         self.histogram_share = float(np.clip((by_histogram + 0.5) / (total + 1.0), 0.02, 0.98))
         self._columns = self._gate_columns(members, total)
 
-    def _slopes(self, along: FloatArray) -> FloatArray:
-        return np.zeros(self._rows.space.rank) if self._axes is None else self._axes @ along
+    @property
+    def coefficients(self) -> FloatArray:
+        """Mean of its scores and slopes in the whitened features, shape (1 + r,)."""
+        flat = np.zeros(self._rows.space.rank)
+        return np.append(self._along[0], flat if self._axes is None else self._axes @ self._along[1:])
 
     def _histogram(self, scores: Scores, members: FloatArray, total: float) -> FloatArray:
         towards = np.where(self.prediction < 0.0, -1.0, 1.0)
@@ -189,7 +191,8 @@ class BadPopulation:
 
     def among(self, rows: ScoredRows, scores: Scores) -> tuple[FloatArray, FloatArray]:
         """Log odds and log density (n,) of rows that had no part in describing the population."""
-        prediction = rows.space.whitened @ self._coefficients[1:] + self._coefficients[0]
+        coefficients = self.coefficients
+        prediction = rows.space.whitened @ coefficients[1:] + coefficients[0]
         around = normal_log_density(scores, prediction, np.full(rows.count, math.sqrt(self._variance)))
         if not self.placed:
             return np.full(rows.count, self.gate[0]), around
@@ -211,7 +214,7 @@ def population_axes(rows: ScoredRows, theta: FloatArray) -> FloatArray:
     """What a population's scores may follow, orthonormal in the whitened features (r, k): few axes, whatever r is.
 
     The directions in which the rows look least normal, where groups of rows are apart, and the fitted value at theta
-    (d,), which codes, wrong units and exchanged responses follow. No response has chosen any of them.
+    (d,), which codes, wrong units and exchanged responses follow. None is chosen to suit the population.
     """
     space = rows.space
     directions = np.column_stack([space.directions, rows.model.fitted(theta)])

@@ -315,7 +315,7 @@ class Explanation:
         for size, population in zip(np.log1p(counted * self.members.sum(axis=0)), self.populations, strict=True):
             # So few numbers as those of shifted rows find something in few rows too. What rows pay takes care of axes.
             price = constants.PRICE * (self.rows.maturity if population.placed else 1.0)
-            numbers = population.numbers + (0 if self.pays else population.axes)
+            numbers = population.numbers + (0 if self.pays else population.axis_count)
             evidence -= 0.5 * numbers * float(size) + price
         return evidence
 

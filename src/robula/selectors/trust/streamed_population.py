@@ -63,7 +63,7 @@ class PopulationRule:
     """
 
     def __init__(self, population: BadPopulation, rows: ScoredRows, members: FloatArray) -> None:
-        self._coefficients, self._gate = population._coefficients, population.gate
+        self._coefficients, self._gate = population.coefficients, population.gate
         self._sd, share = math.sqrt(population._variance), population.histogram_share
         self.placed = population.placed
         if not population.placed:
