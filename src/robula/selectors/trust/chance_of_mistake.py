@@ -121,7 +121,9 @@ class Foretold:
 def _foretold(places: Places, deviating: FloatArray) -> Foretold | None:
     """Regress the probabilities (n,) on the places; None where chance foretells as much.
 
-    The slopes are shrunk by what chance would explain once in a thousand data sets (an F test): the rest is foretold.
+    The slopes are shrunk by what chance would explain once in a thousand data sets: the rest is foretold. An F test
+    with the degrees of freedom that permutations of the rows give it [boxwatson1962]: few rows deviate, and where a
+    rare class or a long tail gives some rows much leverage, two of them there are no wonder.
     """
     seen = deviating[places.usual]
     if float(seen.sum()) < _FEWEST:
@@ -133,10 +135,26 @@ def _foretold(places: Places, deviating: FloatArray) -> Foretold | None:
     slopes = places.factor @ (places.factor.T @ (asked.T @ seen))
     mean, shares = float(seen.mean()), asked @ slopes
     unexplained, explained = float(((seen - shares) ** 2).sum()), float(((shares - mean) ** 2).sum())
-    by_chance = float(fdtri(rank - 1, freedom, 1.0 - constants.FORETOLD)) * (rank - 1) * unexplained / freedom
+    fewer = _freedom_left(seen - mean, ((asked @ places.factor) ** 2).sum(axis=1))
+    quantile = float(fdtri(fewer * (rank - 1), fewer * freedom, 1.0 - constants.FORETOLD))
+    by_chance = quantile * (rank - 1) * unexplained / freedom
     if explained <= by_chance:
         return None
     kept = 1.0 - by_chance / explained
     slopes = kept * slopes
     slopes[0] += (1.0 - kept) * mean
     return Foretold(slopes, max(float(np.quantile(asked @ slopes, _COMMON)), _LEAST_SHARE))
+
+
+def _freedom_left(centred: FloatArray, leverage: FloatArray) -> float:
+    """Share of the degrees of freedom of an F test that centred responses (n,) and leverages (n,) leave.
+
+    Permuted responses have an explained sum of squares whose variance is 1 + k sum (h - mean h)^2 / (2 r) times that of
+    normal ones, k their excess kurtosis and r the degrees of freedom.
+    """
+    squares = centred**2
+    if not squares.any():
+        return 1.0
+    kurtosis = float((squares**2).mean() / squares.mean() ** 2) - 3.0
+    uneven = float(((leverage - leverage.mean()) ** 2).sum())
+    return 1.0 / (1.0 + max(kurtosis, 0.0) * uneven / (2.0 * (float(leverage.sum()) - 1.0)))
