@@ -15,6 +15,7 @@ from robula.selectors.trust import (
     beginnings,
     explanation,
     leaders,
+    scored_rows,
     trust_constants,
     trust_search,
     trust_selector,
@@ -29,11 +30,7 @@ def _attribute(owner: object, name: str, value: object) -> Callable[[ExitStack],
 
 
 def _freedoms(*freedoms: int) -> Callable[[ExitStack], None]:
-    def off(stack: ExitStack) -> None:
-        for module in (explanation, leaders, trust_search):
-            stack.enter_context(patch.object(module, "FREEDOMS", freedoms))
-
-    return off
+    return _attribute(scored_rows, "FREEDOMS", freedoms)
 
 
 def _suspects(keep: Callable[[str], bool]) -> Callable[[ExitStack], None]:

@@ -43,6 +43,19 @@ def test_noise_that_was_told_may_still_be_of_a_law_that_is_only_nearly_right():
     assert near < 0.04 < 0.1 < exact
 
 
+def test_only_a_law_that_is_said_to_be_exact_may_not_be_free():
+    """Declared noise of a skewed law: the shape may still be free unless the user says that it is not."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2))
+    y = X @ [1.0, -0.5] + (rng.gamma(3.0, size=600) - 3.0) / np.sqrt(3.0)
+    model = robula.LinearModel(X, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
+    free, held = (robula.trust(model, 0.2, exact_law=told) for told in (None, True))
+    assert free.share < 0.03
+    assert any("skewed" in words for words in free.law)
+    assert held.share > 2.0 * free.share + 0.01
+    assert not any("skewed" in words for words in held.law)
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_clean_rows_lose_nothing_either_way(told):
     rng = np.random.default_rng(2)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.beginnings import suspects_by_place, suspects_by_score
-from robula.selectors.trust.explanation import FREEDOMS, Explanation
+from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, leading
+from robula.selectors.trust.row_law import AS_DECLARED
 
 # Groups are only named in most tables: fewer steps than for explanations that are followed.
 _LOOKS = ((3, 2), (8, 1))
@@ -44,7 +45,7 @@ def bad_group(explanations: Mapping[str, Explanation], begin: Explanation) -> Ba
     rows, budget = followed.rows, followed.budget
     if rows.exact_law:
         return None
-    law = Explanation(rows, begin.theta, budget, freedom=0, keeping=0.0)
+    law = Explanation(rows, begin.theta, budget, freedom=AS_DECLARED, keeping=0.0)
     by_place, by_score = (
         suspects_by_place(rows, budget, thorough=True),
         suspects_by_score(rows, law.theta, budget, thorough=False),
@@ -54,7 +55,7 @@ def bad_group(explanations: Mapping[str, Explanation], begin: Explanation) -> Ba
     if not begun:
         return None
     group = leading(begun, _LOOKS)[0].fit(SETTLE)
-    freer = [group.with_law(freedom).fit(SETTLE) for freedom in FREEDOMS if freedom != group.freedom]
+    freer = [group.with_law(freedom).fit(SETTLE) for freedom in rows.freedoms if freedom != group.freedom]
     declared = group.evidence > best(freer).evidence
     beats = group.evidence > max(begin.evidence + begin.paid + constants.PRICE, followed.evidence)
     if declared and beats and _is_anywhere(group):

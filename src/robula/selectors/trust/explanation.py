@@ -22,13 +22,10 @@ from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_of_doubt
-from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
+from robula.selectors.trust.row_law import ANY_PLACE, AS_DECLARED, RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
 
 NO_SHARE = 1e-300  #: stands for a share of 0 whose logarithm is needed
-# The declared law, a free shape, and a spread and a mean that differ from place to place.
-FREEDOMS = (2, 1, 0)
-FULL_FREEDOM = FREEDOMS[0]
 # What the law's covariates and the leverages are looked at again at, in steps.
 _LOOK_AGAIN, _LEVERAGE_EVERY = (2, 8), 5
 # Nats within which a fit counts as settled.
@@ -83,7 +80,7 @@ class Explanation:
         budget: float,
         *,
         gross: bool = True,
-        freedom: int = FULL_FREEDOM,
+        freedom: int = ANY_PLACE,
         law: RowLaw | None = None,
         leverage: FloatArray | None = None,
         keeping: float | None = None,
@@ -324,7 +321,7 @@ class Explanation:
         noise = self.rows.model.noise
         scale_sd = constants.IMPLIED_SCALE if noise == "implied" else constants.SCALE
         covariates = self._law_covariates()
-        law = RowLaw(*covariates(self.rows, self.theta), self.freedom > 0, scale_sd)
+        law = RowLaw(*covariates(self.rows, self.theta), self.freedom != AS_DECLARED, scale_sd)
         law.covariates = covariates
         if law.free and noise != "declared":
             spread = 1.4826 * float(np.median(np.abs(self.scores.point)))
@@ -333,7 +330,7 @@ class Explanation:
 
     def _law_covariates(self) -> LawCovariates:
         """What the law may follow from place to place, as the rows suggest it now."""
-        return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, self.freedom == FULL_FREEDOM)
+        return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, self.freedom == ANY_PLACE)
 
 
 def _log_sum(columns: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robula.selectors.trust.explanation import FREEDOMS, Explanation
+from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.limit import within_limit
 
 #: Steps of each look, and how many explanations go on to the next; then at most so many steps until settled.
@@ -36,7 +36,7 @@ def with_any_law(found: list[Explanation]) -> list[Explanation]:
     if not found:
         return found
     one = best(found)
-    others = [one.with_law(freedom) for freedom in FREEDOMS if freedom != one.freedom]
+    others = [one.with_law(freedom) for freedom in one.rows.freedoms if freedom != one.freedom]
     return found + [settled(other, _reach(found)) for other in others]
 
 

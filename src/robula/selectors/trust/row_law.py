@@ -25,6 +25,10 @@ _SETTLED = 1e-3
 _MOST_SKEW, _TAILS, _MOST_TREND = 2.0, (constants.HEAVIEST_TAIL, 1.0), 3.0
 
 
+#: How far a law may differ from the declared one: not at all, in its shape, and from place to place too.
+AS_DECLARED, ANY_SHAPE, ANY_PLACE = 0, 1, 2
+
+
 class RowLaw:
     """Scores z of clean rows: (z - bend) / spread has a sinh-arcsinh law of mean 0 and variance 1 [jones2009].
 
@@ -66,8 +70,10 @@ class RowLaw:
 
     @property
     def freedom(self) -> int:
-        """How far it may differ from the declared law: 0 not at all, 1 in its shape, 2 also from place to place."""
-        return self.free * (1 + bool(self.trends.shape[1] or self.bends.shape[1]))
+        """How far it may differ from the declared law."""
+        if not self.free:
+            return AS_DECLARED
+        return ANY_PLACE if self.trends.shape[1] or self.bends.shape[1] else ANY_SHAPE
 
     def log_density(self, lower: FloatArray, upper: FloatArray, interval: BoolArray) -> FloatArray:
         """Log density (n,) of scores, or the log mass where a row is known to an interval only."""

@@ -15,7 +15,10 @@ from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.doubt_of_scale import DoubtOfScale
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
 from robula.selectors.trust.response_law import ResponseLaw
+from robula.selectors.trust.row_law import ANY_PLACE, ANY_SHAPE, AS_DECLARED
 
+# The laws that are tried, the freest first.
+FREEDOMS = (ANY_PLACE, ANY_SHAPE, AS_DECLARED)
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 # A kept row's residual is smaller than its noise by its leverage; this much of it is always left.
 _LEAST_LEFT = 0.05
@@ -67,6 +70,8 @@ class ScoredRows:
     exact_law : bool
         Whether the law of clean rows is taken at its word, so that what disagrees with it is bad; otherwise it is only
         nearly right.
+    freedoms : tuple of int
+        How far the law of clean rows may differ from the declared one; not at all where the user says that it is exact.
     coarsening : float
         What a row's evidence counts, min(1, n0 / n).
     maturity : float
@@ -83,6 +88,7 @@ class ScoredRows:
         self.model = model
         self.count, self.dim = model.n_rows, model.dim
         self.exact_law = model.noise == "declared" if exact_law is None else exact_law
+        self._told, self.freedoms = exact_law, (AS_DECLARED,) if exact_law else FREEDOMS
         rows = constants.ROWS_OF_AN_EXACT_LAW if self.exact_law else constants.ROWS_OF_A_NEAR_LAW
         self.coarsening = min(1.0, rows / (count or self.count))
         few = rows if self.exact_law else constants.FEW_ROWS
@@ -102,7 +108,7 @@ class ScoredRows:
         """Return some of the rows, with the whole data's coordinates and coarsening."""
         taken = self.model.take(rows)
         assert isinstance(taken, ModelWithLaw)
-        part = ScoredRows(taken, self.exact_law, self.space.take(rows), self.count)
+        part = ScoredRows(taken, self._told, self.space.take(rows), self.count)
         part._at_lower, part._at_upper = self._at_lower[rows], self._at_upper[rows]
         part.bad_odds = self.bad_odds[rows]
         part._response_density = self._response_density[rows]

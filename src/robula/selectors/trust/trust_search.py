@@ -19,11 +19,12 @@ from robula.selectors.trust.beginnings import (
     suspects_by_score,
 )
 from robula.selectors.trust.chance_of_mistake import Places
-from robula.selectors.trust.explanation import FREEDOMS, Explanation
+from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.label_flips import explain_labels
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, best_few, settled, with_any_law
 from robula.selectors.trust.limit import within_limit
 from robula.selectors.trust.row_doubt import Explained, without_bad_rows, without_leverage_of_doubt
+from robula.selectors.trust.row_law import AS_DECLARED
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
 
@@ -178,11 +179,11 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
 def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     thetas = _distinct(rows, beginning_parameters(rows, budget))
     gross = best_allowed(
-        best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in FREEDOMS])
+        best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in rows.freedoms])
     )
     found = {_NOTHING: _nothing_wrong(rows, thetas[0], gross), _GROSS: gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
-    declared = [Explanation(rows, theta, budget, freedom=0) for theta in distinct]
+    declared = [Explanation(rows, theta, budget, freedom=AS_DECLARED) for theta in distinct]
     shifted = with_any_law(best_few([shift for law in declared for shift in _shifts(law)]))
     if shifted:
         # Some may be off upwards and others downwards.
@@ -219,7 +220,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
 
 def _nothing_wrong(rows: ScoredRows, plain: FloatArray, gross: Explanation) -> Explanation:
     """That nothing is wrong, with the law that suits best; given up where it is out of reach of gross rows."""
-    begun = [Explanation(rows, plain, gross.budget, gross=False, freedom=freedom) for freedom in FREEDOMS]
+    begun = [Explanation(rows, plain, gross.budget, gross=False, freedom=freedom) for freedom in rows.freedoms]
     if gross.free:
         begun.append(Explanation(rows, plain, gross.budget, gross=False, freedom=gross.freedom, law=gross.law))
     return best([explanation.fit(SETTLE, gross.evidence - _OUT_OF_REACH) for explanation in begun])
