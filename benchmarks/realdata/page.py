@@ -50,7 +50,7 @@ simulated but the errors. Written by `python -m benchmarks.realdata --page` from
   10 % of errors, for counts with three kinds; their first run on a set has the compilation in its seconds.
 - Seconds were taken on a busy machine of two cores: good for orders of magnitude only.
 - Robula's cells of regressions as they come, with errors in 10 % of the rows (told 0.2) and of Air Quality are of the
-  rule at 079a580 (sets below 200 rows: of the day after), labels as they come and with errors in 10 % of 04420c6, counts of e2c2149 (told 0.1 of 52ab4fd); those at
+  rule at a4d9537, labels as they come and with errors in 10 % of 04420c6, counts of e2c2149 (told 0.1 of 52ab4fd); those at
   other rates of 1a845ea (regressions) and 52ab4fd ([method](method.md)).
 """
 
