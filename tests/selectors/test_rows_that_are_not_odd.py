@@ -130,6 +130,9 @@ def test_a_response_that_is_nearly_always_the_same_makes_no_bad_rows_of_the_othe
         warnings.simplefilter("ignore")
         found = robula.trust(unknown_scale(x, y), 0.1)
     assert found.weights.mean() > 0.95
+    assert found.misfit is not None
+    assert "67% of the responses are 0" in found.misfit
+    assert "computed from" not in found.misfit
 
 
 def test_many_bad_rows_are_said_to_be_rarely_mistakes():

@@ -83,11 +83,22 @@ def exact_words(verdict: Verdict) -> tuple[str, ...]:
     fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation) and fit.exact]
     if not fits:
         return ()
-    share = 1.0 - max(fits, key=lambda fit: fit.evidence).called
-    words = (
-        f"{share:.0%} of the rows are fitted to the last digit: there the response was computed from the columns "
-        "(leave out the column that it is a copy or a sum of, or fit these rows apart)"
-    )
+    likeliest = max(fits, key=lambda fit: fit.evidence)
+    share = 1.0 - likeliest.called
+    y = np.asarray(likeliest.rows.model.response)
+    values, counts = np.unique(y, return_counts=True)
+    common = int(counts.argmax())
+    # Rows that share one response need no column to be fitted.
+    if counts[common] / len(y) > share / 2:
+        words = (
+            f"{counts[common] / len(y):.0%} of the responses are {values[common]:g}, and no noise around a line makes so "
+            f"many equal (model whether a response is {values[common]:g} as a label, and the others apart)"
+        )
+    else:
+        words = (
+            f"{share:.0%} of the rows are fitted to the last digit: there the response was computed from the columns "
+            "(leave out the column that it is a copy or a sum of, or fit these rows apart)"
+        )
     return (words,)
 
 
