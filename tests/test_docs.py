@@ -25,6 +25,10 @@ SITE = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not i
 PAGES = [*sorted(ROOT.glob("*.md")), *SITE]
 
 
+# Each compiles a sampler anew, as the tutorial does for the same calls.
+LONG_EXAMPLES = ("index.md-2", "integrations.md-1", "integrations.md-2")
+
+
 def code_blocks() -> list[tuple[str, str]]:
     """Every example that is to be run as it stands; whole files (CONTRIBUTING) have a test of their own.
 
@@ -42,7 +46,13 @@ def code_blocks() -> list[tuple[str, str]]:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(("name", "block"), code_blocks(), ids=[name for name, _ in code_blocks()])
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        pytest.param(name, block, id=name, marks=pytest.mark.slow if name in LONG_EXAMPLES else ())
+        for name, block in code_blocks()
+    ],
+)
 def test_examples_run(name, block, capsys, monkeypatch):
     for package in re.findall(r"^(?:import|from) (jax|numpyro|pymc|bambi|blackjax|dask|pyarrow)", block, flags=re.M):
         pytest.importorskip(package)

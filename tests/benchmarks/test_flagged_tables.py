@@ -27,6 +27,7 @@ def test_errors_are_where_they_are_said_to_be():
     assert np.allclose(kinds["x x 10"][0][kinds["x x 10"][2], 0], 10.0 * X[kinds["x x 10"][2], 0])
 
 
+@pytest.mark.slow
 def test_rows_that_stood_out_before_are_told_apart():
     X, y = table_of(300)
     y[:2] += 40.0  # a mistake of the table's own

@@ -63,6 +63,7 @@ def test_a_few_cells_for_real(tmp_path):
     assert found["regression", "sentinel_response", "mm"]["bias"] < 1
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_tries_failures_again(tmp_path):
     first = start(tmp_path, "ula")
     deadline = time.monotonic() + 120

@@ -272,6 +272,7 @@ def test_command_line(tmp_path, monkeypatch):
     assert (tmp_path / "claims.json").exists()
 
 
+@pytest.mark.slow
 def test_missing_data_sets_are_said_and_replaced(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBULA_DATA_DIR", str(tmp_path / "empty"))
     plan = Plan(**{**TINY.__dict__, "flips": {"breast-cancer": 0.1}, "uncorrupted": {"phishing": 1}})

@@ -30,7 +30,7 @@ def test_same_draws_as_the_built_in_model():
     assert list(theirs.summary().index) == ["beta[0]", "beta[1]", "last"]
 
 
-@pytest.mark.parametrize("chunk_size", [1, 7, 69, 70, 1000, None])
+@pytest.mark.parametrize("chunk_size", [1, 69, 1000, None])
 def test_chunks_do_not_change_the_numbers(chunk_size):
     whole, chunked = jax_linear(X, Y, 1.0, chunk_size=70), jax_linear(X, Y, 1.0, chunk_size=chunk_size)
     theta, weights = RNG.standard_normal(3), RNG.uniform(size=70)

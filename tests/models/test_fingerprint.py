@@ -24,12 +24,17 @@ def test_the_same_data_have_the_same_identity():
     assert identity(linear()).differences(identity(linear())) == []
 
 
+@pytest.fixture(scope="module")
+def three_of_each() -> list[dict[str, robula.models.Model]]:
+    return [small_models(), small_models(), small_models(seed=1)]
+
+
 @pytest.mark.parametrize("name", list(small_models()))
-def test_identity_is_stable_and_survives_a_run(name):
-    one, two = small_models()[name], small_models()[name]
+def test_identity_is_stable_and_survives_a_run(three_of_each, name):
+    one, two, other = (models[name] for models in three_of_each)
     robula.sample(one, contamination=0.0, selector="mean", draws=5, burn_in=0)
     assert identity(one) == identity(two)
-    assert identity(one) != identity(small_models(seed=1)[name])
+    assert identity(one) != identity(other)
 
 
 def changed(array: np.ndarray) -> np.ndarray:

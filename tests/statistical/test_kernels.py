@@ -83,8 +83,8 @@ def test_poisson_far_start_under_preconditioning():
     ("name", "kernel"),
     [
         *(
-            (name, kernel)
-            for name in ("linear", "logistic")
+            pytest.param(name, kernel, marks=marks)
+            for name, marks in (("linear", ()), ("logistic", pytest.mark.slow))
             for kernel in ("preconditioned_lm", "preconditioned_baoab")
         ),
         *((name, "auto") for name in MODELS),
