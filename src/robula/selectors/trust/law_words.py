@@ -87,12 +87,12 @@ def exact_words(verdict: Verdict) -> tuple[str, ...]:
     share = 1.0 - likeliest.called
     y = np.asarray(likeliest.rows.model.response)
     values, counts = np.unique(y, return_counts=True)
-    common = int(counts.argmax())
+    common, sharing = values[counts.argmax()], counts.max() / len(y)
     # Rows that share one response need no column to be fitted.
-    if counts[common] / len(y) > share / 2:
+    if sharing > share / 2:
         words = (
-            f"{counts[common] / len(y):.0%} of the responses are {values[common]:g}, and no noise around a line makes so "
-            f"many equal (model whether a response is {values[common]:g} as a label, and the others apart)"
+            f"{sharing:.0%} of the responses are {common:g}, and no noise around a line makes so many equal (model "
+            f"whether a response is {common:g} as a label, and the others apart)"
         )
     else:
         words = (
