@@ -13,12 +13,10 @@ from robula.models.law import ModelWithLaw
 from robula.selectors.trust import (
     bad_group,
     beginnings,
-    explanation,
     leaders,
     scored_rows,
     trust_constants,
     trust_search,
-    trust_selector,
 )
 from robula.selectors.trust.bad_population import BadPopulation
 from robula.selectors.trust.chance_of_mistake import Places
@@ -84,12 +82,6 @@ def _gate_without(place: int) -> Callable[[ExitStack], None]:
     return _attribute(bad_population, "gate_columns", fewer)
 
 
-def _without_leverage_of_doubt(stack: ExitStack) -> None:
-    for module in (trust_search, trust_selector, explanation):
-        name = "without_leverage_of_doubt"
-        stack.enter_context(patch.object(module, name, lambda model, weights, theta: weights))
-
-
 def _as_it_is(stack: ExitStack) -> None:
     """Change nothing."""
 
@@ -111,12 +103,9 @@ PARTS: dict[str, Callable[[ExitStack], None]] = {
     "coarsening": _attribute(trust_constants, "ROWS_OF_A_NEAR_LAW", 1e9),
     "wrong cells": _attribute(ModelWithLaw, "cell_odds", lambda self: np.full(self.n_rows, -np.inf)),
     "places of mistakes": _attribute(Places, "excuse", lambda self, weights, decisive: (weights, None)),
-    "leverage of doubt": _without_leverage_of_doubt,
     "beginning: best half": _without_beginning(1),
-    "beginning: window": _without_beginning(2),
-    "beginning: near rows": _without_beginning(3),
+    "beginning: near rows": _without_beginning(2),
     "suspects: directions": _suspects(lambda who: not who.startswith("direction")),
-    "suspects: squared scores": _suspects(lambda who: not who.startswith("score")),
     "suspects: one response": _suspects(lambda who: who != "one response"),
     "suspects: large": _suspects(lambda who: who != "large"),
     "all leaders but one": _attribute(leaders, "LOOKS", ((3, 2), (8, 1))),

@@ -52,7 +52,7 @@ def test_few_clean_rows_lose_none(rows):
         rng = np.random.default_rng(seed)
         x, noise = rng.normal(size=(2, rows))
         model = robula.LinearModel(x[:, None], 2 * x + noise, noise_scale="estimate", intercept=True)
-        assert robula.trust(model, contamination=0.1).probabilities.min() > 0.5
+        assert robula.trust(model, contamination=0.1).weights.min() > 0.5
 
 
 @pytest.mark.parametrize("unit", [1e-20, 1e12])

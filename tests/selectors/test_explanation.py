@@ -149,10 +149,10 @@ def test_a_population_follows_few_axes_that_are_not_chosen_to_suit_it():
 
 
 def test_lighter_tails_than_declared_are_held_back():
-    law = RowLaw(np.zeros((4, 0)), np.zeros((4, 0)), True, constants.SCALE)
+    law = RowLaw(np.zeros((4, 0)), np.zeros((4, 0)), True, constants.HARDLY)
     heavier, lighter = np.array([0.0, 0.0, -0.1]), np.array([0.0, 0.0, 0.1])
     assert law.log_prior(heavier) == pytest.approx(-0.5 * (0.1 / constants.SHAPE) ** 2)
-    assert law.log_prior(lighter) == pytest.approx(-0.5 * (0.1 / constants.LIGHT_TAIL) ** 2)
+    assert law.log_prior(lighter) == pytest.approx(-0.5 * (0.1 / constants.HARDLY) ** 2)
 
 
 def test_an_explanation_is_given_up_only_where_its_rise_would_not_reach():

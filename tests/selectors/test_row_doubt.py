@@ -10,7 +10,7 @@ from robula.models.posterior_mode import weighted_mode
 from robula.models.precision import weighted_precision
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
-from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt, without_leverage_of_doubt
+from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt
 
 _PRIOR = robula.NormalPrior(0.0, 10.0)
 
@@ -114,47 +114,3 @@ def test_the_doubt_about_the_rate_is_the_variance_between_rates():
     expected = within + share * (1.0 - share) * np.outer(between, between)
     assert 0.0 < share < 1.0
     assert both.covariance(model) == pytest.approx(expected, rel=1e-9)
-
-
-def test_a_row_in_doubt_moves_the_answer_as_far_as_it_does_on_average():
-    """One row far out, clean with probability .03: the mean over in and out moves by .03 of the way."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((200, 1))
-    X[0] = 60.0
-    y = X[:, 0] + rng.standard_normal(200)
-    y[0] = 0.0
-    model = robula.LinearModel(X, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 100.0))
-    weights = np.ones(200)
-    weights[0] = 0.03
-    out, inside = (weighted_mode(model, w, model.initial)[0] for w in (weights > 0.5, np.ones(200)))
-    counted = without_leverage_of_doubt(model, weights, np.array([out]))
-    moved = (weighted_mode(model, counted, model.initial)[0] - out) / (inside - out)
-    assert moved == pytest.approx(0.03, abs=0.003)
-    plainly = (weighted_mode(model, weights, model.initial)[0] - out) / (inside - out)
-    assert plainly > 0.3, "by its weight alone it would have a large part in it"
-
-
-def test_rows_that_are_sure_or_near_count_as_they_are():
-    X = np.random.default_rng(3).standard_normal((500, 2))
-    model = robula.LinearModel(X, X @ [1.0, 2.0], noise_scale=1.0)
-    sure = np.repeat([1.0, 0.0], [450, 50])
-    np.testing.assert_array_equal(without_leverage_of_doubt(model, sure, np.zeros(2)), sure)
-    doubtful = np.full(500, 0.7)
-    np.testing.assert_allclose(without_leverage_of_doubt(model, doubtful, np.zeros(2)), doubtful, rtol=0.02)
-
-
-def test_rows_are_flagged_by_their_probability_not_by_what_they_count():
-    """A row in doubt that the fit would follow counts far less than its probability of being clean."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 1))
-    X[0] = 12.0
-    y = X[:, 0] + rng.standard_normal(60)
-    y[0] = 14.0
-    model = robula.LinearModel(X, y, noise_scale="estimate")
-    posterior = robula.sample(model, contamination=0.1, draws=200, progress=False)
-    clean, counts = posterior.clean_probabilities[0], posterior.row_weights[0]
-    assert counts < clean - 0.1
-    np.testing.assert_allclose(posterior.clean_probabilities[1:], posterior.row_weights[1:], atol=0.011)
-    assert 0 not in robula.flag(posterior, fdr=float(counts + clean) / 2.0).rows
-    found = robula.trust(model, 0.1)
-    assert found.share == pytest.approx(1.0 - found.probabilities.mean())

@@ -78,7 +78,7 @@ def test_who_spends_the_limit_wants_what_a_search_without_one_takes(monkeypatch,
     )
     found = {"nothing is wrong": fitted(0.0, 0.0), "a bad population": fitted(0.1, 10.0)}
     trust_search._asked_without_limit(found)
-    assert searched == [constants.DEFAULT_BUDGET]
+    assert searched == [constants.MOST_BAD]
     assert found["a bad population"].wanted == wanted
     assert found["nothing is wrong"].wanted == 0.0
     # Nothing is asked where the limit is not spent.

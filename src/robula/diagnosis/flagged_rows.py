@@ -65,8 +65,8 @@ class Flagged:
 def flag(posterior: Posterior, fdr: float = 0.1) -> Flagged:
     """Flag rows to inspect, with a limited share of good ones expected among them.
 
-    The default selector knows each row's probability of being clean (``posterior.clean_probabilities``), and their mean
-    over a set of rows is the share of good ones expected in it. Rows are flagged whose own is at most ``fdr``. That is
+    With the default selector a row's weight is its probability of being clean, and the mean of these over a set of rows
+    is the share of good ones expected in it. Rows are flagged whose own is at most ``fdr``. That is
     so if the law of the rows is right. Where something was found to be off in it (``robula.trust(...).law``), 7 % more
     of the flagged rows are expected to be good, as was measured, and rows must be the surer to be flagged.
 
@@ -93,12 +93,12 @@ def flag(posterior: Posterior, fdr: float = 0.1) -> Flagged:
     if not isinstance(posterior, Posterior):
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
     fdr = check_share(fdr, "fdr", "the largest share of good rows among those flagged")
-    clean = posterior.clean_probabilities
-    if clean is None:
+    if not posterior.weights_are_probabilities:
         raise InputError(
             f"the row weights of {posterior.settings.get('selector', 'this selector')} are no probabilities, so no "
             'share of good rows follows from them; use selector="trust", the default.'
         )
+    clean = posterior.row_weights
     off = bool((posterior.settings.get("rows_found") or {}).get("law"))
     rows = flagged_by_probability(clean, fdr, off)
     expected = float(chance_good(clean[rows], off).mean()) if len(rows) else 0.0

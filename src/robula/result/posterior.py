@@ -124,19 +124,11 @@ class Posterior:
         """Rows of a group that was kept though it may be bad: mistakes, or what the model lacks (docs/method.md)."""
         return np.asarray((self.settings.get("rows_found") or {}).get("contested", []), dtype=np.intp)
 
-    @cached_property
-    def clean_probabilities(self) -> FloatArray | None:
-        """Probability (n,) of each row to be clean; None where the selector's weights do not come from one.
-
-        A row's weight, but for rows in doubt that the fit would follow: they count less (docs/method.md).
-        """
+    @property
+    def weights_are_probabilities(self) -> bool:
+        """Whether each row's weight is its probability of being clean; selectors that look at gradients know none."""
         found = self.settings.get("rows_found") or {}
-        if "explanations" not in found and not (self.row_weights == 1.0).all():
-            return None
-        probabilities = self.row_weights.copy()
-        less = found.get("counts_less", {"rows": [], "probabilities": []})
-        probabilities[np.asarray(less["rows"], dtype=np.intp)] = less["probabilities"]
-        return probabilities
+        return "explanations" in found or bool((self.row_weights == 1.0).all())
 
     @property
     def flat_draws(self) -> FloatArray:

@@ -16,7 +16,7 @@ from robula.models.model import Model
 from robula.run.cautions import warn_if_biased, warn_if_uninformed
 from robula.selectors import resolve_selector
 from robula.selectors.selection import ContaminationEstimate, Selector
-from robula.selectors.trust import DEFAULT_BUDGET
+from robula.selectors.trust import MOST_BAD
 from robula.selectors.trust.streamed_trust import prepared_for
 from robula.target.centre_search import find_centre
 from robula.target.robust_centre import RobustCentre
@@ -84,7 +84,7 @@ def assemble(
         For a look at the curvature around the centre.
     """
     estimate = isinstance(contamination, str) and contamination == "estimate"
-    budget = check_contamination(DEFAULT_BUDGET if estimate else contamination)
+    budget = check_contamination(MOST_BAD if estimate else contamination)
     asked = resolve_selector(selector)
     chosen = prepared_for(asked, model, budget)
     found = chosen.estimated_contamination

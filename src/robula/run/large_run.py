@@ -24,7 +24,7 @@ from robula.run.record import record_of_seed
 from robula.selectors.selection import Selector
 from robula.selectors.trust.conclusion import Trust
 from robula.selectors.trust.streamed_trust import trust_by_passes
-from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
+from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_selector import TrustSelector
 from robula.tables.row_source import Sums
 from robula.target.robust_target import QuadraticModel
@@ -67,7 +67,7 @@ def sample_large(
     """
     began = time.perf_counter()
     estimate = isinstance(contamination, str) and contamination == "estimate"
-    budget = check_contamination(DEFAULT_BUDGET if estimate else contamination)
+    budget = check_contamination(MOST_BAD if estimate else contamination)
     if estimate and not isinstance(selector, TrustSelector):
         raise InputError('contamination="estimate" needs selector="trust".')
     found: Trust | None = None

@@ -189,7 +189,7 @@ def rows_to_check(fit: TableFit, table: pd.DataFrame) -> OddRows:
 def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFrame:
     """Every row of the file, blank where it was left out.
 
-    Its weight w and its rank, 1 for the row that counts least; its doubt p (1 - p), the variance of being clean; 1 in
+    Its weight w and its rank, 1 for the row that counts least; its doubt w (1 - w), the variance of being clean; 1 in
     ``contested`` for the rows of a group that was kept though it may be bad, where there is one; its influence, by how
     many standard deviations it moves the parameter that it moves most, and which; the error of its prediction over the
     size that is expected; the column of its oddest cell with its score and, where it is odd, why.
@@ -199,9 +199,8 @@ def rows_table(fit: TableFit, table: pd.DataFrame, listed: OddRows) -> pd.DataFr
         "weight": weights,
         "rank": pd.array(rankdata(weights, method="min").astype(int), dtype="Int64"),
     }
-    clean = fit.posterior.clean_probabilities
-    if clean is not None:
-        columns["doubt"] = clean * (1.0 - clean)
+    if fit.posterior.weights_are_probabilities:
+        columns["doubt"] = weights * (1.0 - weights)
     contested = fit.posterior.contested
     if len(contested):
         columns["contested"] = np.isin(np.arange(len(weights)), contested).astype(int)

@@ -46,21 +46,17 @@ def bad_group(explanations: Mapping[str, Explanation], begin: Explanation) -> Ba
     if rows.exact_law:
         return None
     law = Explanation(rows, begin.theta, budget, freedom=AS_DECLARED, keeping=0.0)
-    by_place, by_score = (
-        suspects_by_place(rows, budget, thorough=True),
-        suspects_by_score(rows, law.theta, budget, thorough=False),
-    )
+    by_place, by_score = suspects_by_place(rows, budget, thorough=True), suspects_by_score(rows, law.theta)
     begun = [law.with_population(who) for who in by_place.values() if who.any()]
     begun += [law.with_population(by_score[side], placed=False) for side in ("high", "low") if by_score[side].any()]
     if not begun:
         return None
     group = leading(begun, _LOOKS)[0].fit(SETTLE)
     freer = [group.with_law(freedom).fit(SETTLE) for freedom in rows.freedoms if freedom != group.freedom]
-    declared = group.evidence > best(freer).evidence
-    beats = group.evidence > max(begin.evidence + begin.paid + constants.PRICE, followed.evidence)
-    if declared and beats and _is_anywhere(group):
-        return BadGroup(group, True)
     found = best([group, *freer])
+    beats = group.evidence > max(begin.evidence + begin.paid + constants.PRICE, followed.evidence)
+    if found is group and beats and _is_anywhere(group):
+        return BadGroup(group, True)
     contested = found.evidence > followed.evidence + followed.paid + constants.PRICE
     return BadGroup(found, False) if contested else None
 

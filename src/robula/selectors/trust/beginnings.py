@@ -14,12 +14,11 @@ from robula.selectors.trust.scored_rows import ScoredRows
 # As in Fast-LTS: two concentrations from every beginning, and more from the best.
 _FIRST_CONCENTRATIONS, _FOLLOWED, _CONCENTRATIONS = 2, 2, 10
 _SETTLING_STEPS = 25
-_NARROWING = 1.5
 _SURE = 0.95
 
 
 def beginning_parameters(rows: ScoredRows, budget: float) -> list[FloatArray]:
-    """Parameters (d,) to begin from: of all rows, the half that fits best, a narrowing window, the near rows."""
+    """Parameters (d,) to begin from: of all rows, of the half that fits best, of the near rows."""
     everyone = np.ones(rows.count)
     plain = rows.mode(everyone, rows.model.initial, _SETTLING_STEPS)
     near = _near_rows(rows, min(1.5 * budget, 0.4))
@@ -27,7 +26,6 @@ def beginning_parameters(rows: ScoredRows, budget: float) -> list[FloatArray]:
     return [
         plain,
         _best_half(rows, plain, near),
-        _window(rows, plain),
         rows.mode(near, plain, _SETTLING_STEPS) if enough else plain,
     ]
 
@@ -77,21 +75,6 @@ def _best_half(rows: ScoredRows, plain: FloatArray, near: FloatArray) -> FloatAr
     return best
 
 
-def _window(rows: ScoredRows, theta: FloatArray) -> FloatArray:
-    """Rows weighted by exp(-z^2 / 2 s^2) while s shrinks to the noise; for a noise that is known."""
-    if rows.model.noise == "estimated":
-        return theta
-    z = _points(rows, theta)
-    scale = max(2.2 * float(np.median(np.abs(z))), 1.0)
-    while True:
-        for _ in range(3):
-            theta = rows.mode(np.exp(-0.5 * (z / scale) ** 2), theta)
-            z = _points(rows, theta)
-        if scale <= 1.0:
-            return theta
-        scale = max(1.0, scale / _NARROWING)
-
-
 def _points(rows: ScoredRows, theta: FloatArray) -> FloatArray:
     return rows.scores(theta, np.zeros(rows.count), np.ones(rows.count)).point
 
@@ -118,19 +101,11 @@ def suspects_by_place(rows: ScoredRows, budget: float, thorough: bool) -> dict[s
     return found
 
 
-def suspects_by_score(rows: ScoredRows, theta: FloatArray, budget: float, thorough: bool) -> dict[str, FloatArray]:
-    """Rows (n,) that might be a population by their scores at theta.
-
-    Large scores of either sign; where ``thorough``, also the ends of the direction in which squared scores vary most.
-    """
+def suspects_by_score(rows: ScoredRows, theta: FloatArray) -> dict[str, FloatArray]:
+    """Rows (n,) that might be a population by their scores at theta: large ones, of either sign or of both."""
     z = _points(rows, theta)
     z = z / max(1.4826 * float(np.median(np.abs(z))), 0.3 if rows.exact_law else 1e-9)
-    found = {"large": _sure(np.abs(z) > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
-    space = rows.space
-    if thorough and space.rank:
-        axes = np.linalg.eigh((space.inner.T * np.clip(z, -6.0, 6.0) ** 2) @ space.inner)[1]
-        found.update({f"score {end}": who for end, who in _ends(space.inner @ axes[:, -1], budget).items()})
-    return found
+    return {"large": _sure(np.abs(z) > 2.5, 0.8), "high": _sure(z > 2.0, 0.8), "low": _sure(z < -2.0, 0.8)}
 
 
 def _sure(who: BoolArray, chance: float = _SURE) -> FloatArray:

@@ -16,9 +16,6 @@ from robula.selectors.trust.set_aside import SetAside
 from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_search import Verdict
 
-# How much less than its probability of being clean a row counts that is worth a record.
-_COUNTS_LESS = 0.01
-
 
 @dataclass(frozen=True, eq=False)
 class Trust:
@@ -27,9 +24,7 @@ class Trust:
     Attributes
     ----------
     weights : ndarray, shape (n,)
-        How much each row counts: its probability of being clean, and less for a row in doubt that the fit would follow.
-    probabilities : ndarray, shape (n,)
-        Of each row to be clean.
+        Probability of each row to be clean, which is how much it counts.
     theta : ndarray, shape (d,)
         Mode of the posterior of the rows so weighted.
     share, standard_error : float
@@ -55,7 +50,6 @@ class Trust:
     """
 
     weights: FloatArray
-    probabilities: FloatArray
     theta: FloatArray
     share: float
     standard_error: float
@@ -73,10 +67,8 @@ class Trust:
         return f"Trust: {trust_words(self.weights, self.share, self.standard_error, self.record())}"
 
     def record(self) -> dict[str, Any]:
-        """All but the weights, as JSON, with the probabilities of the rows that count less than these."""
-        less = np.flatnonzero(self.probabilities > self.weights + _COUNTS_LESS)
+        """All but the weights, as JSON."""
         return {
-            "counts_less": {"rows": less.tolist(), "probabilities": self.probabilities[less].round(6).tolist()},
             "explanations": {name: round(chance, 6) for name, chance in self.explanations.items()},
             "law": list(self.law),
             "contested": self.contested.tolist(),
@@ -110,9 +102,9 @@ def conclude(
         law = (*law, group_words(contested, shift, rows))
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
-    # What a row in doubt counts less for its leverage is not for being bad.
-    clean = verdict.weights if len(verdict.weights) == rows else weights
-    removed = float((1.0 - clean).sum())
+    removed = float((1.0 - weights).sum())
+    # Where no row would be left all are kept.
+    called = 1.0 - float(verdict.weights.mean())
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
@@ -124,9 +116,9 @@ def conclude(
             f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
             "contamination."
         )
-    elif removed > MOST_BAD * rows:
+    elif called > max(MOST_BAD, contamination):
         misfit = (
-            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
+            f"{called:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
             "the units of the response and of a declared noise scale (noise_scale='estimate' needs none), at codes for "
             "missing values in the columns, and whether there is an intercept."
         )
@@ -139,11 +131,10 @@ def conclude(
             "they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    error = _standard_error(verdict, clean)
+    error = _standard_error(verdict, weights)
     none = np.zeros(0, dtype=np.intp)
     return Trust(
         weights=weights,
-        probabilities=clean,
         theta=theta,
         share=removed / rows,
         standard_error=error,
@@ -181,12 +172,11 @@ def of_all_rows(found: Trust, aside: SetAside, contamination: float) -> Trust:
             f"contamination={contamination:g} declares; they do not count either. Check them, and declare more.",
             BreakdownWarning,
         )
-    probabilities = aside.spread(found.probabilities)
+    weights = aside.spread(found.weights)
     return replace(
         found,
-        weights=aside.spread(found.weights),
-        probabilities=probabilities,
-        share=1.0 - float(probabilities.mean()),
+        weights=weights,
+        share=1.0 - float(weights.mean()),
         standard_error=found.standard_error * kept / n,
         contested=aside.kept[found.contested],
         wrong_cells=aside.wrong,

@@ -21,7 +21,7 @@ from robula.selectors.trust.bad_population import (
 from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
-from robula.selectors.trust.row_doubt import louis_covariance, without_leverage_of_doubt
+from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import ANY_PLACE, AS_DECLARED, RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
 
@@ -193,7 +193,7 @@ class Explanation:
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta with the doubt about rows in it."""
-        return louis_covariance(model, without_leverage_of_doubt(model, self.weights, self.theta), self.theta)
+        return louis_covariance(model, self.weights, self.theta)
 
     def ask_without_limit(self, steps: int) -> None:
         """Where the budget was spent whole, look what would be called bad without one: ``wanted``.
@@ -206,7 +206,7 @@ class Explanation:
             return
         if self.rows.exact_law or self.wanted < self.budget:
             return
-        doubt = 1.0 - self.within(constants.MOST_BAD).fit(steps).weights
+        doubt = 1.0 - self.within(max(self.budget, constants.MOST_BAD)).fit(steps).weights
         # Rows that are unmistakable within the budget go beyond it in any case.
         sure = float(doubt[self.decisive > constants.GROSS_ODDS].sum())
         wanted = float(doubt.sum()) - max(sure - self.budget * self.rows.count, 0.0)
@@ -319,7 +319,7 @@ class Explanation:
     def _declared_law(self) -> RowLaw:
         """The declared law, as free as it may be, with the spread that the scores have where none was declared."""
         noise = self.rows.model.noise
-        scale_sd = constants.IMPLIED_SCALE if noise == "implied" else constants.SCALE
+        scale_sd = constants.PLACE if noise == "implied" else constants.HARDLY
         covariates = self._law_covariates()
         law = RowLaw(*covariates(self.rows, self.theta), self.freedom != AS_DECLARED, scale_sd)
         law.covariates = covariates

@@ -17,9 +17,6 @@ LEAST_LIKELY = 1e-4
 _MOST_WIDENING = 9.0
 #: A row whose weight is this near 0 or 1 is not in doubt.
 SURE = 1e-4
-# Leverages and what rows count decide each other: rounds, and the change of a row after which there is no other round,
-# which would change a hundredth of it. A row's own part of its fit leaves this much of it.
-_ROUNDS, _STEADY, _LEAST_LEFT = 3, 1e-3, 0.05
 
 
 def without_bad_rows(weights: FloatArray) -> FloatArray:
@@ -29,28 +26,6 @@ def without_bad_rows(weights: FloatArray) -> FloatArray:
     times too large overflows.
     """
     return np.where(weights < SURE, 0.0, weights)
-
-
-def without_leverage_of_doubt(model: ModelWithLaw, weights: FloatArray, theta: FloatArray) -> FloatArray:
-    """Weights (n,) that move the answer as far as rows do that are clean with these probabilities (n,).
-
-    A clean row takes the fit h / (1 + h) of the way to where it wants it, h its leverage in the fit of the others; one
-    that is clean with probability w takes it w h / (1 + h) of the way on average. Counting w times it would take it
-    w h / (1 + w h) of the way: with a column a thousand times too large, nearly all of it at a hundredth of the weight.
-    w / (1 + h (1 - w)) is right; it is w where the row is sure or its leverage small.
-    """
-    if (weights * (1.0 - weights) <= SURE).all():
-        return weights
-    counted = np.where(weights > 0.5, weights, 0.0)
-    features, times = model.features(theta), model.counted(np.ones(len(weights)))
-    for _ in range(_ROUNDS):
-        told = (features @ width_factor(weighted_precision(model, counted, theta))).reshape(len(weights), -1)
-        leverage = times * np.einsum("ij,ij->i", told, told)
-        by_others = leverage / np.maximum(1.0 - counted * leverage, _LEAST_LEFT)
-        before, counted = counted, weights / (1.0 + by_others * (1.0 - weights))
-        if float(np.abs(counted - before).max()) < _STEADY:
-            break
-    return without_bad_rows(counted)
 
 
 class Explained(Protocol):

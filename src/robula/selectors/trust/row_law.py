@@ -58,14 +58,8 @@ class RowLaw:
 
     def __init__(self, trends: FloatArray, bends: FloatArray, free: bool, scale_sd: float) -> None:
         self.trends, self.bends, self.free = trends, bends, free
-        shape = constants.SHAPE
-        self._deviations = np.concatenate(
-            [
-                [scale_sd, shape, shape],
-                np.full(trends.shape[1], constants.TREND),
-                np.full(bends.shape[1], constants.BEND),
-            ]
-        )
+        varying = np.full(trends.shape[1] + bends.shape[1], constants.PLACE)
+        self._deviations = np.array([scale_sd, constants.SHAPE, constants.SHAPE, *varying])
         self.parameters: FloatArray = np.zeros(len(self._deviations))
 
     @property
@@ -100,7 +94,7 @@ class RowLaw:
         if parameters[2] <= 0.0:
             return self._deviations
         light = self._deviations.copy()
-        light[2] = constants.LIGHT_TAIL
+        light[2] = constants.HARDLY
         return light
 
     def improve(self, lower: FloatArray, upper: FloatArray, interval: BoolArray, weights: FloatArray) -> None:

@@ -15,18 +15,15 @@ ROWS_OF_AN_EXACT_LAW = 1500.0
 #: reason.
 FEW_ROWS = 200.0
 
-#: Prior standard deviations of what may be off in the law: skewness and log tail weight; a tail lighter than declared
-#: (rare in data); log scale, which the declaration or theta itself sets (0.5 where the mean implies it: dispersion).
+#: Prior standard deviations of what may be off in the law: of skewness and log tail weight; of what changes from place
+#: to place (slopes of the log spread, curvature in noise widths) and of a scale that the mean implies (dispersion); of
+#: what is hardly ever off, a scale that theta or the user sets, and tails lighter than declared.
 SHAPE = 0.3
-LIGHT_TAIL = 0.05
+PLACE = 0.5
+HARDLY = 0.03
 #: Log tail weight of the heaviest law: the tails of Student's t with 3 degrees of freedom (the 99.9 % quantile is 13
 #: times the 75 % one), the last whole number with a variance. Rows that need heavier ones are no noise. Derived.
 HEAVIEST_TAIL = -0.72
-SCALE = 0.03
-IMPLIED_SCALE = 0.5
-#: Prior standard deviation of the slopes of the log spread, and of the curvature in the mean, in noise widths.
-TREND = 0.5
-BEND = 0.5
 
 #: Least scale of the density of gross rows, in noise widths (a Cauchy law; its scale is fitted above this).
 GROSS_SCALE = 5.0
@@ -72,7 +69,6 @@ LEEWAY = 0.15
 
 #: Search on so many rows at most; the result is then fitted to all of them.
 SEARCHED_ROWS = 2000
-#: What is called bad without a limit: never most of the rows; and the limit where none is declared,
-#: less than what two populations of one size leave undecided.
-MOST_BAD = 0.5
-DEFAULT_BUDGET = 0.4
+#: Most rows that can be bad, and so the limit where none is declared: less than what two populations of one size leave
+#: undecided.
+MOST_BAD = 0.4

@@ -23,7 +23,7 @@ from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.label_flips import explain_labels
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, best_few, settled, with_any_law
 from robula.selectors.trust.limit import within_limit
-from robula.selectors.trust.row_doubt import Explained, without_bad_rows, without_leverage_of_doubt
+from robula.selectors.trust.row_doubt import Explained, without_bad_rows
 from robula.selectors.trust.row_law import AS_DECLARED
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.vector_rows import explain_vectors
@@ -118,8 +118,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
             explanation.weights, explanation.mistakes = places.excuse(explanation.weights, explanation.decisive)
             if explanation is followed and explanation.mistakes is not None and contested is None:
                 contested = Contested(explanation.theta, explanation.weights - explanation.conforming[0])
-            counted = without_leverage_of_doubt(model, explanation.weights, explanation.theta)
-            explanation.theta = rows.mode(counted, explanation.theta, SETTLE)
+            explanation.theta = rows.mode(explanation.weights, explanation.theta, SETTLE)
     return _averaged(found, contested, model.n_rows, budget)
 
 
@@ -156,9 +155,9 @@ def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation
     followed = best_allowed(list(found.values()))
     rows, budget, called = followed.rows, followed.budget, followed.called
     spent = (1.0 - constants.LEEWAY) * budget
-    if rows.exact_law or called < spent or budget >= constants.DEFAULT_BUDGET:
+    if rows.exact_law or called < spent or budget >= constants.MOST_BAD:
         return found
-    free = best(list(_explanations(rows, constants.DEFAULT_BUDGET).values()))
+    free = best(list(_explanations(rows, constants.MOST_BAD).values()))
     decisive = free.evidence > followed.evidence + constants.PRICE
     if decisive and not within_limit(free.called, max(budget, called), rows.count):
         for explanation in found.values():
@@ -189,14 +188,14 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
         # Some may be off upwards and others downwards.
         shifted += best_few(_shifts(best_allowed(shifted)))
         found[_SHIFTED] = best_allowed(shifted)
-    # Where rows pay for being called bad, groups that show only by their place or by many small scores never do: the
+    # Where rows pay for being called bad, groups that show only by their place never do: the
     # thorough search finds nothing there (benchmarks/results/ablation.md).
     thorough = rows.exact_law
     by_place = suspects_by_place(rows, budget, thorough)
     begun = [gross.with_population(who) for who in by_place.values() if who.any()]
     for index, theta in enumerate(distinct):
         at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
-        suspects = suspects_by_score(rows, theta, budget, thorough and index == 0)
+        suspects = suspects_by_score(rows, theta)
         begun += [at.with_population(who) for who in suspects.values() if who.any()]
     populations = with_any_law(best_few(begun))
     if not populations:
@@ -207,7 +206,7 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     # the law lacks.
     told = rows.exact_law or rows.model.noise == "implied"
     if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
-        suspects = {**by_place, **suspects_by_score(rows, one.theta, budget, thorough)}
+        suspects = {**by_place, **suspects_by_score(rows, one.theta)}
         left = 1.0 - one.members.sum(axis=1)
         more = best_few([one.with_population(who) for who in suspects.values() if (who * left).sum() > 2])
         if more:
@@ -228,8 +227,7 @@ def _nothing_wrong(rows: ScoredRows, plain: FloatArray, gross: Explanation) -> E
 
 def _shifts(explanation: Explanation) -> list[Explanation]:
     """The explanation with rows besides that are all off by the same amount, upwards or downwards, in any place."""
-    rows, budget = explanation.rows, explanation.budget
-    suspects = suspects_by_score(rows, explanation.theta, budget, thorough=False)
+    suspects = suspects_by_score(explanation.rows, explanation.theta)
     left = 1.0 - explanation.members.sum(axis=1)
     sides = [suspects[side] for side in ("high", "low")]
     return [explanation.with_population(who, placed=False) for who in sides if float(who @ left) > 2.0]

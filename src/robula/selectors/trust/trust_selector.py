@@ -20,9 +20,9 @@ from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
-from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
+from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.set_aside import set_aside
-from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
+from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
 
@@ -93,7 +93,6 @@ def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = No
 def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
-    weights = without_leverage_of_doubt(model, weights, verdict.theta)
     theta = weighted_mode(model, weights, verdict.theta, held=HeldPrecision())
     precision = weighted_precision(model, weights, theta)
     wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
@@ -190,7 +189,7 @@ def trust(
     >>> bool(abs(found.theta - problem.truth).max() < 0.3)
     True
     """
-    budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    budget = check_contamination(MOST_BAD if contamination == "estimate" else contamination)
     exact_law = TrustSelector(exact_law).exact_law
     from robula.selectors.trust.streamed_trust import judge_by_passes, trust_by_passes
 
