@@ -197,3 +197,20 @@ def test_missing_jax_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(robula.exceptions.MissingExtraError, match=r"pip install 'robula\[jax\]'"):
         robula.from_jax(good, Y, init=0.0)
+
+
+def test_a_row_of_weight_0_counts_nothing_even_where_it_is_impossible():
+    """The density was NaN, and with it every proposal of NUTS."""
+
+    def log_likelihood(parameters, row):
+        return jnp.log(parameters["rate"]) - parameters["rate"] * row["y"] + jnp.log(row["y"] - parameters["low"])
+
+    data = {"y": np.array([1.0, 2.0, 3.0, 4.0])}
+    model = robula.from_jax(log_likelihood, data, log_prior=None, init={"rate": 1.0, "low": 0.0})
+    theta, weights = np.array([1.5, 0.7]), np.array([0.0, 1.0, 1.0, 1.0])
+    theta[list(model.parameter_names).index("low")] = 1.5  # the first row is now impossible
+    assert np.isnan(model.log_likelihood(theta)[0])
+    value, _ = model.weighted_log_likelihood_and_gradient(theta, weights)
+    assert float(model.log_density(weights)(model.parameters(theta))) == pytest.approx(value)
+    assert np.isfinite(value)
+    assert np.isfinite(model.weighted_gradient(theta, weights)).all()

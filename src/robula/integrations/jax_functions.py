@@ -109,7 +109,9 @@ class ChunkFunctions:
             return log_likelihood(unravel(flat), row)
 
         def weighted_sum(flat: Any, rows: Any, weights: Any) -> Any:
-            return weights @ jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
+            # A row of weight 0 counts nothing, even where it is impossible.
+            each = jax.vmap(row_log_likelihood, in_axes=(None, 0))(flat, rows)
+            return weights @ jax.numpy.where(weights > 0, each, 0.0)
 
         def over_chunks(function: Callable[..., Any]) -> Callable[..., Any]:
             return lambda flat, chunked: jax.lax.map(lambda rows: function(flat, rows), chunked)

@@ -167,16 +167,6 @@ class UnknownScaleLinearModel(LinearModel):
         """Coefficients 0 and the spread of y."""
         return np.append(np.zeros(self.dim - 1), self._log_reference)
 
-    def at_scale(self, noise_scale: float) -> LinearModel:
-        """Return the model with this noise scale, known."""
-        return LinearModel(
-            self.design,
-            self.y,
-            noise_scale=noise_scale,
-            prior=self._coefficients_prior,
-            row_weights=self.row_weights,
-        )
-
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Linear predictor of each row, shape (..., n)."""
         predictor: FloatArray = self.check_theta(theta)[..., :-1] @ self.design.T
@@ -258,7 +248,9 @@ class UnknownScaleLinearModel(LinearModel):
 
     def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
         """Refuse: with an unknown scale the posterior is not normal."""
-        raise InputError("with an unknown noise scale the posterior is not normal; sample it, or use at_scale(...).")
+        raise InputError(
+            "with an unknown noise scale the posterior is not normal; sample it, or pass a known noise_scale."
+        )
 
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Coefficients and the positive noise scale."""
