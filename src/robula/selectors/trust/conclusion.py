@@ -11,6 +11,7 @@ from robula._types import FloatArray, IntArray
 from robula._validation import warn
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.precision import width_factor
+from robula.selectors.trust.declared_spread import noise_ratio
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
 from robula.selectors.trust.set_aside import SetAside
 from robula.selectors.trust.trust_constants import MOST_BAD
@@ -112,6 +113,10 @@ def conclude(
             group = np.flatnonzero(contested.members > 0.5)
     # What a row in doubt counts less for its leverage is not for being bad.
     clean = verdict.weights if len(verdict.weights) == rows else weights
+    # The weights are then those of all rows (``judge``), and so is what is said of them.
+    nobody = float(clean.sum()) < 1.0 <= float(weights.sum())
+    if nobody:
+        clean = np.ones(rows)
     removed = float((1.0 - clean).sum())
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
@@ -119,16 +124,25 @@ def conclude(
         few = f"only the {removed:.0f} that stand out are called bad and the others are kept"
         kept = few if removed > 0.5 else "all of them are kept"
         off = f" What is off: {'; '.join(law)}." if law else ""
+        times = noise_ratio(verdict)
+        if times is None:
+            remedy = "Look at the residuals, change the model, or declare a larger contamination."
+        elif times > 1.0:
+            remedy = "Declare the noise that the residuals have, or a larger contamination if these rows are bad."
+        else:
+            remedy = "Declare the noise that the residuals have."
         misfit = (
             f"more rows disagree with the model than the limit of {100 * contamination:g}% allows, so {kept}: the "
-            f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
-            "contamination."
+            f"model does not fit these data.{off} {remedy}"
         )
-    elif removed > MOST_BAD * rows:
+    elif nobody or removed > MOST_BAD * rows:
+        far = f"{'all' if nobody else f'{removed / rows:.0%} of the'} rows are far from what the model says"
+        far += ", so none is called bad" if nobody else ""
+        off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"{removed / rows:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
-            "the units of the response and of a declared noise scale (noise_scale='estimate' needs none), at codes for "
-            "missing values in the columns, and whether there is an intercept."
+            f"{far}: it does not fit these data.{off} Look at the units of the response and of a declared noise scale "
+            "(noise_scale='estimate' needs none), at codes for missing values in the columns, and whether there is an "
+            "intercept."
         )
     if misfit:
         warn(misfit, MisfitWarning)

@@ -20,6 +20,7 @@ from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
+from robula.selectors.trust.declared_spread import refuse_noise_far_too_small
 from robula.selectors.trust.row_doubt import widening, without_leverage_of_doubt
 from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
@@ -101,8 +102,9 @@ def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | Non
 
 
 def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Verdict:
-    """Compare the explanations of a model's rows, or refuse rows without noise."""
+    """Compare the explanations of a model's rows, or refuse rows without noise, or with far more than was declared."""
     try:
+        refuse_noise_far_too_small(model, contamination)
         return weigh_explanations(model, contamination, exact_law)
     except np.linalg.LinAlgError:
         raise InputError(
