@@ -22,6 +22,7 @@ from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import (
+    refuse_what_independent_draws_ignore,
     require_data_curvature,
     require_memory,
     warn_if_guarded,
@@ -167,6 +168,7 @@ def sample(
         refresh_every = check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
+    refuse_what_independent_draws_ignore(kernel, step_size=step_size, start=start, start_variance=start_variance)
     in_memory_only = any(value is not None for value in (step_size, start, start_variance, checkpoint))
     in_memory_only |= kernel != "auto" or likelihood_rows != "weights" or thin != 1
     in_memory_only |= not isinstance(selector, TrustSelector | SampleMean)
@@ -254,12 +256,14 @@ def sample(
     collected = collect(shown, target, collector, parts.default_step_size, write)
     kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
-    warn_if_unconverged(collected.draws, model.parameter_names)
+    # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.
+    if not parts.kernel.independent:
+        warn_if_unconverged(collected.draws, model.parameter_names)
     settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
     settings |= {
         "row_doubt": doubt,
         "selections": target.selections_made,
-        "start": start_record,
+        "start": "none: every draw is independent" if parts.kernel.independent else start_record,
         "seed": record_of_seed(root),
         "seconds": round(time.perf_counter() - began, 3),
     }
