@@ -11,13 +11,13 @@ import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput
-from robula._validation import check_contamination, check_count, check_name, check_positive, show
+from robula._validation import budget_of, check_count, check_name, check_positive
 from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
@@ -47,6 +47,7 @@ from robula.run.step_choice import (
 from robula.run.step_pair import StepBias
 from robula.selectors import SampleMean, TrustSelector, resolve_selector
 from robula.selectors.selection import Selector
+from robula.selectors.trust.trust_constants import DEFAULT_BUDGET
 from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.target.selection_refresh import RefreshRule
 
@@ -149,13 +150,9 @@ def sample(
     (4, 100, 5)
     """
     began = time.perf_counter()
-    if not isinstance(model, Model | LargeModel):
-        raise InputError(
-            f"model={show(model)} is not a robula model; make one with LinearModel or another of robula.models, "
-            "or with from_numpyro, from_pymc or from_jax from a model of your own."
-        )
-    if contamination != "estimate":
-        contamination = check_contamination(contamination)
+    require_model(model, LargeModel)
+    budget, estimate = budget_of(contamination, DEFAULT_BUDGET)
+    contamination = "estimate" if estimate else budget
     selector = resolve_selector(selector)
     if kernel != "auto":
         kernel = resolve_kernel(kernel)

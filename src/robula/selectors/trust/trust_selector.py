@@ -9,11 +9,11 @@ import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
-from robula._validation import check_contamination, show, warn
+from robula._validation import budget_of, check_contamination, show, warn
 from robula.exceptions import BreakdownWarning, InputError
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
 from robula.models.precision import weighted_precision
 from robula.selectors.sample_mean import SampleMean
@@ -56,10 +56,13 @@ class TrustSelector(Selector):
     exact_law: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (self.exact_law is None or isinstance(self.exact_law, bool)):
+        if not (self.exact_law is None or isinstance(self.exact_law, bool | np.bool_)):
             raise InputError(
-                f"exact_law={show(self.exact_law)} must be True, False, or None (True where the noise was declared)."
+                f"exact_law={show(self.exact_law)} must be True, False, or None: exact where noise_scale was declared, "
+                "but skew, tails and bends are still allowed."
             )
+        if isinstance(self.exact_law, np.bool_):
+            object.__setattr__(self, "exact_law", bool(self.exact_law))
 
     def prepared(self, model: Model, contamination: float) -> Selector:
         """Find the row weights of this model, once."""
@@ -192,7 +195,8 @@ def trust(
     >>> bool(abs(found.theta - problem.truth).max() < 0.3)
     True
     """
-    budget = check_contamination(DEFAULT_BUDGET if contamination == "estimate" else contamination)
+    require_model(model, LargeModel)
+    budget, _ = budget_of(contamination, DEFAULT_BUDGET)
     exact_law = TrustSelector(exact_law).exact_law
     from robula.selectors.trust.streamed_trust import judge_by_passes, trust_by_passes
 
