@@ -24,6 +24,8 @@ _MODELS = ("StudentT", "Logistic", "Multinomial", "Poisson", "NegativeBinomial",
 # Where the command line has another way, or none.
 _PHRASES = {
     "noise_scale='estimate' needs none": "without --noise-scale it is estimated",
+    "noise_scale='estimate' finds theirs": "without --noise-scale it is estimated",
+    "let the model estimate it (noise_scale='estimate')": "leave out --noise-scale",
     "the noise's standard deviation (or 'estimate')": "the noise's standard deviation",
     'sample, trust and the estimators take "estimate"': "pass --contamination estimate",
     "may be mistakes: look at them first": "may be mistakes: look at them first (why_odd in rows.csv)",

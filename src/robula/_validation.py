@@ -45,6 +45,12 @@ def check_contamination(contamination: object) -> float:
     return value
 
 
+def budget_of(contamination: object, default: float) -> tuple[float, bool]:
+    """Return the limit on the share of bad rows, and whether that share is to be estimated below the default limit."""
+    estimate = isinstance(contamination, str) and contamination == "estimate"
+    return check_contamination(default if estimate else contamination), estimate
+
+
 def check_count(value: object, name: str, minimum: int, maximum: int | None = 10**12) -> int:
     """Return an integer argument between ``minimum`` and ``maximum``; None is no upper limit (seeds)."""
     if (
@@ -54,7 +60,7 @@ def check_count(value: object, name: str, minimum: int, maximum: int | None = 10
         or (maximum is not None and int(value) > maximum)
     ):
         limit = "" if maximum is None else f" and at most {maximum:g}"
-        raise InputError(f"{name}={show(value)} is not allowed: pass a whole number of at least {minimum}{limit}.")
+        raise InputError(f"{name}={show(value)} is not allowed: pass an int of at least {minimum}{limit}.")
     return int(value)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -239,3 +241,31 @@ def test_gram_matrices_and_products_of_gradients_are_sums_over_rows(columns, lea
     expected = (gradients.T * (counts * known)) @ gradients
     np.testing.assert_allclose(model.gradient_products(theta, known), expected, atol=1e-12)
     np.testing.assert_allclose(ModelWithLaw.gradient_products(model, theta, known), expected, atol=1e-12)
+
+
+def test_a_logistic_offset_is_known_log_odds():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 2))
+    known = X @ [0.7, -0.4]
+    y = (rng.random(300) < 1.0 / (1.0 + np.exp(-(known + X @ [1.0, 1.0])))).astype(int)
+    prior = robula.NormalPrior(0.0, 100.0)
+    with_offset = robula.LogisticModel(X, y, prior=prior, offset=known)
+    whole, theta = robula.LogisticModel(X, y, prior=prior), np.array([0.8, 1.2])
+    for function in ("log_likelihood", "gradients", "pit"):
+        here = getattr(with_offset, function)(theta)
+        np.testing.assert_allclose(here, getattr(whole, function)(theta + np.array([0.7, -0.4])), rtol=1e-12)
+    posterior = robula.sample(with_offset, contamination=0.05, draws=300, progress=False)
+    np.testing.assert_allclose(posterior.mean, [1.0, 1.0], atol=0.5)
+    assert not np.allclose(posterior.mean, robula.sample(whole, contamination=0.05, draws=300, progress=False).mean)
+
+
+def test_a_linear_offset_is_subtracted_from_the_response():
+    with pytest.raises(InputError, match="subtract it from y"):
+        robula.LinearModel(np.eye(3), np.ones(3), noise_scale=1.0, offset=np.ones(3))
+
+
+def test_help_shows_the_arguments_of_a_linear_model():
+    shown = list(inspect.signature(robula.LinearModel).parameters)
+    assert shown == ["X", "y", "noise_scale", "prior", "intercept", "row_weights"]
+    unknown_scale = type(robula.LinearModel(np.eye(3), np.ones(3), noise_scale="estimate"))
+    assert shown == list(inspect.signature(unknown_scale).parameters)

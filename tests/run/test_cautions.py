@@ -23,7 +23,17 @@ class TestConvergence:
 
     def test_too_few_effective_draws_are_enough_to_be_told(self):
         with pytest.warns(robula.exceptions.ConvergenceWarning, match=r"\d\d effective draws"):
-            robula.sample(MODEL, contamination=0.0, draws=20)
+            robula.sample(MODEL, contamination=0.0, kernel="hmc", draws=20)
+
+    def test_of_independent_draws_only_the_number_can_be_too_small(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # R-hat and effective draws of so few are chance
+            posteriors = [robula.sample(MODEL, contamination=0.0, draws=20, seed=seed) for seed in range(5)]
+        for posterior in posteriors:
+            said = robula.diagnose(posterior).findings
+            assert len(said) == 1
+            assert "independent draws: make" in said[0]
+            assert "steps" not in said[0]
 
     def test_a_good_run_is_silent(self):
         with warnings.catch_warnings():

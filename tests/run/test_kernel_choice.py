@@ -48,6 +48,8 @@ def test_the_step_rule_on_record_is_the_one_that_was_used(kernel):
     posterior = robula.sample(MODELS["linear"], kernel=kernel, **FIXED)
     assert posterior.settings["step_size_from"].startswith(RULES[kernel])
     assert posterior.settings["kernel_from"] == "given"
+    if kernel == "exact":
+        return  # a step size is refused, see below
     given = robula.sample(MODELS["linear"], kernel=kernel, step_size=0.01, **FIXED)
     assert given.settings["step_size_from"] == "given"
     assert given.settings["step_size"] == pytest.approx(0.01)
@@ -57,3 +59,14 @@ def test_a_step_size_without_meaning_is_said_to_have_none():
     posterior = robula.sample(MODELS["linear"], kernel="exact", **FIXED)
     assert posterior.settings["adjusted"]
     assert "step size bias: none" in repr(posterior)
+
+
+@pytest.mark.parametrize("ignored", [{"step_size": 0.1}, {"start": [0.0, 0.0, 0.0]}, {"start_variance": 1.0}])
+def test_what_independent_draws_would_ignore_is_refused(ignored):
+    with pytest.raises(robula.exceptions.InputError, match=rf"{next(iter(ignored))} would be ignored"):
+        robula.sample(MODELS["linear"], kernel="exact", **ignored, **FIXED)
+
+
+def test_a_start_that_was_not_used_is_not_said_to_be_given():
+    posterior = robula.sample(MODELS["linear"], start=[0.0] * MODELS["linear"].dim, **FIXED)
+    assert posterior.settings["start"] == "none: every draw is independent"

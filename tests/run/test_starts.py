@@ -65,5 +65,5 @@ def test_refusals(model):
     for wrong in (np.zeros(4), np.zeros((0, 4)), np.zeros((2, 3)), np.full((1, 4), np.nan)):
         with pytest.raises(robula.exceptions.InputError, match="starts"):
             robula.restarts(model, wrong, contamination=0.1)
-    with pytest.raises(robula.exceptions.InputError, match="model first"):
+    with pytest.raises(robula.exceptions.InputError, match="is not a robula model"):
         robula.restarts(ROWS, np.zeros((1, 4)), contamination=0.1)

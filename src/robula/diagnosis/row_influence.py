@@ -289,7 +289,8 @@ def _covariances(
 ) -> tuple[FloatArray, FloatArray | None, FloatArray, FloatArray]:
     """Cov of every row's log-likelihood with the parameters (n, d) and with f (n, k), its mean (n,), and Cov of theta.
 
-    Each row as often as the model counts it. Of every k-th draw where rows are many: the Monte Carlo error of a thousand draws is 3 %.
+    Each row as often as the model counts it. Of every k-th draw where rows are many: the Monte Carlo error of a
+    thousand draws is 3 %.
     """
     every = max(1, min(len(draws) // _ENOUGH_DRAWS, len(draws) * model.n_rows // _MOST_VALUES))
     draws, centred = draws[::every], centred[::every]

@@ -192,6 +192,9 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
     size, r_hat = measured.effective_sample_size, measured.r_hat
+    if independent := bool(posterior.settings.get("independent")):
+        # What is measured of independent draws is chance: R-hat is 1, and each of them is an effective one.
+        size, r_hat = float(posterior.draws.shape[0] * posterior.draws.shape[1]), 1.0
     round_already = "Preconditioned" in str(posterior.settings.get("kernel")) or posterior.settings.get("adjusted")
     faster = "" if round_already else ', or use kernel="auto"'
     if r_hat > GOOD_R_HAT:
@@ -212,7 +215,9 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     if size < ENOUGH_DRAWS:
         times = math.ceil(ENOUGH_DRAWS / max(size, 1.0))
         (severe if size < TOO_FEW_DRAWS else mild).append(
-            f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
+            f"Only {size:.0f} independent draws: make {times} times as many (draws=)."
+            if independent
+            else f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
     share = posterior.settings.get("last_level_share", 0.0)
     if share >= 0.5:

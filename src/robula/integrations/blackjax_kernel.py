@@ -8,10 +8,10 @@ import numpy as np
 
 from robula._imports import import_extra
 from robula._types import FloatArray
-from robula._validation import check_contamination, check_name, check_positive, show
+from robula._validation import check_contamination, check_name, check_positive
 from robula.exceptions import InputError
 from robula.kernels.kernel import Kernel, State
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.run.assembly import assemble
 from robula.selectors.selection import Selector
 from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
@@ -62,8 +62,7 @@ def to_blackjax(
     """
     jax = import_extra("jax", "blackjax", "to_blackjax")
     base = import_extra("blackjax.base", "blackjax", "to_blackjax")
-    if not isinstance(model, Model):
-        raise InputError(f"model={show(model)} is not a robula model.")
+    require_model(model)
     contamination = check_contamination(contamination)
     check_name(likelihood_rows, "likelihood_rows", LIKELIHOOD_ROWS)
     if step_size is not None:

@@ -20,6 +20,7 @@ class Exact(Kernel):
     name: ClassVar[str | None] = "exact"
     citations: ClassVar[tuple[str, ...]] = ()
     needs_density: ClassVar[bool] = True
+    independent: ClassVar[bool] = True
     step_rule = "none: every draw is independent of the one before"
 
     def step(self, rngs: Sequence[Noise], state: State, target: Target, step_size: float) -> tuple[State, Info]:

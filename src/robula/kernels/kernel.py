@@ -101,6 +101,8 @@ class Kernel(ABC):
     needs_density : bool
         Whether a step asks for the log density, and corrects itself by it: such a kernel has no discretisation bias,
         and is refused where the row weights depend on theta.
+    independent : bool
+        Whether every draw is independent of the one before it: then start, step size and burn-in have no meaning.
     step_rule : str
         What :meth:`default_step_size` is, in words.
     """
@@ -109,6 +111,7 @@ class Kernel(ABC):
     citations: ClassVar[tuple[str, ...]] = ()
     order: ClassVar[int] = 1
     needs_density: ClassVar[bool] = False
+    independent: ClassVar[bool] = False
     step_rule: str = "1 / L of the trusted rows"
 
     def init(self, rngs: Sequence[Noise], theta: FloatArray, target: Target) -> State:

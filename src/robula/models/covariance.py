@@ -9,7 +9,7 @@ import numpy as np
 from robula._types import ArrayInput, FloatArray
 from robula._validation import LARGEST_SCALE, SMALLEST_SCALE
 from robula.exceptions import InputError
-from robula.tables.arrays import as_numbers
+from robula.tables.arrays import as_option
 
 
 class Covariance:
@@ -24,7 +24,7 @@ class Covariance:
     """
 
     def __init__(self, value: ArrayInput, name: str) -> None:
-        array = np.array(as_numbers(value, name))
+        array = np.array(as_option(value, name))
         if array.ndim > 2 or (array.ndim == 2 and array.shape[0] != array.shape[1]) or array.size == 0:
             raise InputError(
                 f"{name} has shape {array.shape}; pass a variance, a vector of d variances, or a (d, d) matrix."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Literal, Self, cast
 
@@ -23,6 +24,8 @@ from robula.tables.arrays import as_vector, refuse_misaligned
 class LinearModel(GeneralizedLinearModel):
     """Rows y_i ~ N(x_i' theta, noise_scale^2).
 
+    There is no offset: subtract it from y.
+
     Parameters
     ----------
     X : array-like, shape (n, p)
@@ -43,6 +46,10 @@ class LinearModel(GeneralizedLinearModel):
 
     def __new__(cls, *data: ArrayInput, noise_scale: object = None, **options: object) -> Self:
         """Make the kind of linear model that the noise scale asks for; its own ``__init__`` does the rest."""
+        if "offset" in options:
+            raise InputError(
+                "a linear model has no offset=: subtract it from y, which is the same, and add it to what is predicted."
+            )
         estimated = isinstance(noise_scale, str) and noise_scale == "estimate"
         kind = UnknownScaleLinearModel if estimated and cls is LinearModel else cls
         return cast(Self, object.__new__(kind))
@@ -255,6 +262,12 @@ class UnknownScaleLinearModel(LinearModel):
     def variables(self, draws: FloatArray) -> dict[str, FloatArray]:
         """Coefficients and the positive noise scale."""
         return {"coefficients": draws[..., :-1], "noise_scale": np.exp(draws[..., -1])}
+
+
+# Python shows the signature of __new__, which says nothing, for that of __init__.
+for _kind in (LinearModel, UnknownScaleLinearModel):
+    _own = inspect.signature(_kind.__init__)
+    setattr(_kind, "__signature__", _own.replace(parameters=list(_own.parameters.values())[1:]))  # noqa: B010
 
 
 def log_spread(y: FloatArray) -> float:

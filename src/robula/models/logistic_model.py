@@ -24,6 +24,8 @@ class LogisticModel(GeneralizedLinearModel):
         Required: where a plane separates the classes, a flat prior has no posterior.
     intercept : bool, optional
         Add a column of ones in front.
+    offset : array-like, shape (n,), optional
+        What is added to each row's log odds.
     row_weights : array-like, shape (n,), optional
         How often each row counts, as for :class:`Regression`.
 
@@ -46,9 +48,10 @@ class LogisticModel(GeneralizedLinearModel):
         *,
         prior: Prior | None = None,
         intercept: bool = False,
+        offset: ArrayInput = None,
         row_weights: ArrayInput = None,
     ) -> None:
-        super().__init__(X, prior, intercept, row_weights=row_weights)
+        super().__init__(X, prior, intercept, offset=offset, row_weights=row_weights)
         require_proper(self.prior, "LogisticModel", "with separable classes a flat prior has no posterior.")
         refuse_misaligned(X, y)
         labels, self.classes = encode_labels(y, self.n_rows)

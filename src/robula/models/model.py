@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from robula._types import ArrayInput, BoolArray, FloatArray
+from robula._validation import show
 from robula.exceptions import InputError
 from robula.models.priors import Prior
 
@@ -154,6 +155,15 @@ class Model(ABC):
         if not array.ndim or array.shape[-1] != self.dim:
             raise InputError(f"theta has shape {array.shape}; its last axis must have {self.dim} entries.")
         return array
+
+
+def require_model(model: object, *others: type) -> None:
+    """Refuse what is neither a model nor of another kind that the caller takes."""
+    if not isinstance(model, (Model, *others)):
+        raise InputError(
+            f"model={show(model)} is not a robula model; make one with LinearModel or another of robula.models, or "
+            "with from_numpyro, from_pymc or from_jax from a model of your own."
+        )
 
 
 def weighted_sum(values: FloatArray, weights: FloatArray) -> FloatArray:

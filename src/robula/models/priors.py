@@ -10,7 +10,7 @@ from robula._types import ArrayInput, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.models.covariance import Covariance
-from robula.tables.arrays import as_numbers
+from robula.tables.arrays import as_option
 
 #: Standard deviation of the prior of a log scale: a factor of 50 either way is within two of them.
 LOG_SCALE_SD = 2.0
@@ -75,7 +75,7 @@ class NormalPrior:
     proper = True
 
     def __init__(self, mean: ArrayInput = 0.0, covariance: ArrayInput = 1.0) -> None:
-        self.mean: FloatArray = np.array(as_numbers(mean, "prior mean"))
+        self.mean: FloatArray = np.array(as_option(mean, "prior mean"))
         if self.mean.ndim > 1 or self.mean.size == 0 or not np.isfinite(self.mean).all():
             raise InputError(f"prior mean={show(mean)} must be a finite number or a vector of d finite numbers.")
         self.covariance = Covariance(covariance, "prior covariance")

@@ -23,7 +23,7 @@ class StudentTModel(ScaledRegression):
 
     For noise that has heavy tails in every row. Bad rows are another matter, and are found beside it: a row is called
     bad where even these tails do not reach. The prior of the log scale is that of
-    :class:`~robula.models.linear_model.UnknownScaleLinearModel`.
+    :class:`~robula.models.linear_model.UnknownScaleLinearModel`. There is no offset: subtract it from y.
 
     Parameters
     ----------

@@ -76,8 +76,14 @@ class Posterior:
             Name of the function that asks.
         """
         from robula.models.fingerprint import ModelIdentity, identity
+        from robula.models.large_model import LargeModel
         from robula.models.model import Model
 
+        if isinstance(model, LargeModel):
+            raise InputError(
+                f"{caller} looks at single rows in memory, and a LargeModel is read in blocks: make the model of some "
+                "of the rows, and sample that."
+            )
         if not isinstance(model, Model):
             raise InputError(
                 f"{caller} needs the model, and the posterior that robula.sample drew from it, in this order."

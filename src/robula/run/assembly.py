@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula._validation import check_contamination
+from robula._validation import budget_of
 from robula.exceptions import InputError
 from robula.kernels import kernel_for, resolve_kernel
 from robula.kernels.kernel import Adapted, Kernel
@@ -83,8 +83,7 @@ def assemble(
     looking : Generator
         For a look at the curvature around the centre.
     """
-    estimate = isinstance(contamination, str) and contamination == "estimate"
-    budget = check_contamination(MOST_BAD if estimate else contamination)
+    budget, estimate = budget_of(contamination, MOST_BAD)
     asked = resolve_selector(selector)
     chosen = prepared_for(asked, model, budget)
     found = chosen.estimated_contamination

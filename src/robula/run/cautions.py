@@ -16,7 +16,7 @@ from robula.exceptions import (
     StepSizeWarning,
     TruncationBiasWarning,
 )
-from robula.kernels.kernel import Adapted
+from robula.kernels.kernel import Adapted, Kernel
 from robula.models.model import Model
 from robula.result.convergence import convergence
 from robula.result.thresholds import FEWEST_DRAWS, GOOD_R_HAT, GUARDED_SHARE, TOO_FEW_DRAWS
@@ -33,6 +33,16 @@ def require_data_curvature(centre: RobustCentre) -> None:
         raise InputError(
             "the log-likelihood has no curvature at the centre (is it piecewise linear?), so no step size follows. "
             "Pass step_size=."
+        )
+
+
+def refuse_what_independent_draws_ignore(kernel: str | Kernel, **given: object) -> None:
+    """Refuse a start or a step size for a kernel whose draws depend on neither."""
+    names = [name for name, value in given.items() if value is not None]
+    if isinstance(kernel, Kernel) and kernel.independent and names:
+        raise InputError(
+            f"{kernel!r} makes every draw independent of the one before, so {' and '.join(names)} would be ignored. "
+            'Leave them out, or take another kernel, such as "preconditioned_lm".'
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from robula._types import FloatArray
-from robula._validation import check_contamination
+from robula._validation import budget_of
 from robula._version import __version__
 from robula.exceptions import InputError
 from robula.models.large_model import LargeModel, Weigher, mode_by_passes
@@ -66,8 +66,7 @@ def sample_large(
     more.
     """
     began = time.perf_counter()
-    estimate = isinstance(contamination, str) and contamination == "estimate"
-    budget = check_contamination(MOST_BAD if estimate else contamination)
+    budget, estimate = budget_of(contamination, MOST_BAD)
     if estimate and not isinstance(selector, TrustSelector):
         raise InputError('contamination="estimate" needs selector="trust".')
     found: Trust | None = None

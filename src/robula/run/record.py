@@ -42,6 +42,7 @@ def record_of_run(
         "step_size_from": step_size_from,
         "step_bias": None if measured is None else measured._asdict(),
         "adjusted": parts.kernel.needs_density,
+        "independent": parts.kernel.independent,
         "acceptance": None if acceptance is None else float(acceptance.mean()),
         "smoothness": parts.centre.smoothness,
         "strong_convexity": parts.centre.strong_convexity,

@@ -11,17 +11,18 @@ import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput
-from robula._validation import check_contamination, check_count, check_name, check_positive, show
+from robula._validation import budget_of, check_count, check_name, check_positive
 from robula.exceptions import InputError
 from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
 from robula.run.cautions import (
+    refuse_what_independent_draws_ignore,
     require_data_curvature,
     require_memory,
     warn_if_guarded,
@@ -46,6 +47,7 @@ from robula.run.step_choice import (
 from robula.run.step_pair import StepBias
 from robula.selectors import SampleMean, TrustSelector, resolve_selector
 from robula.selectors.selection import Selector
+from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.target.robust_target import LIKELIHOOD_ROWS, LikelihoodRows
 from robula.target.selection_refresh import RefreshRule
 
@@ -148,13 +150,9 @@ def sample(
     (4, 100, 5)
     """
     began = time.perf_counter()
-    if not isinstance(model, Model | LargeModel):
-        raise InputError(
-            f"model={show(model)} is not a robula model; make one with LinearModel or another of robula.models, "
-            "or with from_numpyro, from_pymc or from_jax from a model of your own."
-        )
-    if contamination != "estimate":
-        contamination = check_contamination(contamination)
+    require_model(model, LargeModel)
+    budget, estimate = budget_of(contamination, MOST_BAD)
+    contamination = "estimate" if estimate else budget
     selector = resolve_selector(selector)
     if kernel != "auto":
         kernel = resolve_kernel(kernel)
@@ -167,6 +165,7 @@ def sample(
         refresh_every = check_count(refresh_every, "refresh_every", 1)
     if start_variance is not None:
         start_variance = check_positive(start_variance, "start_variance", "the variance of the start")
+    refuse_what_independent_draws_ignore(kernel, step_size=step_size, start=start, start_variance=start_variance)
     in_memory_only = any(value is not None for value in (step_size, start, start_variance, checkpoint))
     in_memory_only |= kernel != "auto" or likelihood_rows != "weights" or thin != 1
     in_memory_only |= not isinstance(selector, TrustSelector | SampleMean)
@@ -254,12 +253,14 @@ def sample(
     collected = collect(shown, target, collector, parts.default_step_size, write)
     kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
-    warn_if_unconverged(collected.draws, model.parameter_names)
+    # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.
+    if not parts.kernel.independent:
+        warn_if_unconverged(collected.draws, model.parameter_names)
     settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
     settings |= {
         "row_doubt": doubt,
         "selections": target.selections_made,
-        "start": start_record,
+        "start": "none: every draw is independent" if parts.kernel.independent else start_record,
         "seed": record_of_seed(root),
         "seconds": round(time.perf_counter() - began, 3),
     }

@@ -11,12 +11,12 @@ from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput, FloatArray
 from robula._validation import check_contamination
 from robula.exceptions import InputError
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.models.precision import weighted_precision, width_factor
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.selectors.trimmed_likelihood import TrimmedLikelihood
-from robula.tables.arrays import as_numbers
+from robula.tables.arrays import as_option
 from robula.target.centre_search import climb
 from robula.target.robust_centre import RobustCentre
 
@@ -25,7 +25,7 @@ _SELECTIONS = 8
 
 def check_start(start: ArrayInput, chains: int, dim: int) -> FloatArray:
     """Return a given start as (chains, d), or refuse it."""
-    array = as_numbers(start, "start")
+    array = as_option(start, "start")
     if array.shape not in ((dim,), (chains, dim)):
         raise InputError(f"start has shape {array.shape}; pass ({dim},) for all chains or ({chains}, {dim}).")
     if not np.isfinite(array).all():
@@ -89,15 +89,20 @@ def restarts(
     ----------
     model : Model
     starts : array-like, shape (s, d)
+        Where to climb from.
     contamination : float
+        Upper bound on the share of bad rows, in [0, 0.5).
     selector : str or Selector, optional
         None is :class:`robula.selectors.TrimmedLikelihood`.
+
+    Returns
+    -------
+    Restarts
     """
-    if not isinstance(model, Model):
-        raise InputError("restarts needs a robula model first.")
+    require_model(model)
     contamination = check_contamination(contamination)
     chosen = resolve_selector(TrimmedLikelihood() if selector is None else selector).prepared(model, contamination)
-    begin = as_numbers(starts, "starts")
+    begin = as_option(starts, "starts")
     if begin.ndim != 2 or begin.shape[1] != model.dim or not len(begin) or not np.isfinite(begin).all():
         raise InputError(f"starts has shape {begin.shape}; pass finite numbers of shape (starts, {model.dim}).")
     with np.errstate(over="ignore", invalid="ignore"):

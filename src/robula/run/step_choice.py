@@ -14,7 +14,7 @@ from robula.exceptions import InputError, StepSizeWarning
 from robula.kernels.kernel import Kernel
 from robula.run.assembly import Assembly
 from robula.run.step_pair import StepBias, measure_step_bias, run_pair
-from robula.tables.arrays import as_numbers
+from robula.tables.arrays import as_option
 
 # A pilot makes this many steps, or this many relaxation times of the slowest direction if that is more: with fewer the
 # bias has not built up yet. A step so small that it needs more than the most is not worth its run.
@@ -59,7 +59,7 @@ def check_step_size(step_size: StepSize, steps: int) -> FloatArray | None:
                 "... and must return a positive number."
             ) from error
     else:
-        sizes = as_numbers(step_size, "step_size")
+        sizes = as_option(step_size, "step_size")
         if sizes.ndim == 0:
             return np.full(steps, check_positive(step_size, "step_size", "a step size"))
         if sizes.ndim != 1 or len(sizes) < steps:

@@ -98,8 +98,17 @@ def row_labels(*values: ArrayInput) -> pd.Index | None:
     return next((labels for labels in indices if hasattr(labels, "equals")), None)
 
 
-def as_numbers(value: ArrayInput, name: str) -> FloatArray:
-    """Return an array of real numbers of any shape, missing values as NaN; refuse anything else."""
+#: What to do about a table that is not all numbers.
+_ENCODE = "Encode categories as numbers (one column per category) and convert dates and text such as '1.5' first."
+
+
+def as_option(value: ArrayInput, name: str) -> FloatArray:
+    """Return an argument that is no data, such as a start, as numbers of any shape; the advice is not about tables."""
+    return as_numbers(value, name, "Pass a number, or an array of numbers.")
+
+
+def as_numbers(value: ArrayInput, name: str, advice: str = _ENCODE) -> FloatArray:
+    """Return an array of real numbers of any shape, missing values as NaN; refuse anything else, with advice."""
     if value is None:
         raise InputError(f"{name} is None; pass an array of numbers.")
     if hasattr(value, "todense") or hasattr(value, "tocsr"):
@@ -116,21 +125,15 @@ def as_numbers(value: ArrayInput, name: str) -> FloatArray:
             f"{name}={show(value)} cannot be read as an array ({error}); pass rows of equal length."
         ) from error
     if array.dtype == object:
-        array = _numbers_in_objects(array, name)
+        array = _numbers_in_objects(array, name, advice)
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name} has dtype {array.dtype}; only real numbers are allowed. "
-            "Encode categories as numbers (one column per category) and convert dates first."
-        )
+        raise InputError(f"{name} has dtype {array.dtype}; only real numbers are allowed. {advice}")
     return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
 
 
-def _numbers_in_objects(array: np.ndarray, name: str) -> np.ndarray:
+def _numbers_in_objects(array: np.ndarray, name: str, advice: str) -> np.ndarray:
     if any(isinstance(item, str | bytes | complex) for item in array.ravel()):
-        raise InputError(
-            f"{name} holds text or complex numbers; only real numbers are allowed. "
-            "Encode categories as numbers and convert text such as '1.5' first."
-        )
+        raise InputError(f"{name} holds text or complex numbers; only real numbers are allowed. {advice}")
     from pandas import isna
 
     try:

@@ -11,6 +11,7 @@ from robula._types import FloatArray, IntArray
 from robula._validation import warn
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.precision import width_factor
+from robula.selectors.trust.declared_spread import noise_ratio
 from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
 from robula.selectors.trust.set_aside import SetAside
 from robula.selectors.trust.trust_constants import MOST_BAD
@@ -103,24 +104,33 @@ def conclude(
         if len(contested.members) == rows:
             group = np.flatnonzero(contested.members > 0.5)
     removed = float((1.0 - weights).sum())
-    # Where no row would be left all are kept.
-    called = 1.0 - float(verdict.weights.mean())
+    # Then all are kept (``judge``).
+    nobody = float(verdict.weights.sum()) < 1.0
     law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
     misfit = None
     if verdict.beyond_budget:
         few = f"only the {removed:.0f} that stand out are called bad and the others are kept"
         kept = few if removed > 0.5 else "all of them are kept"
         off = f" What is off: {'; '.join(law)}." if law else ""
+        times = noise_ratio(verdict)
+        if times is None:
+            remedy = "Look at the residuals, change the model, or declare a larger contamination."
+        elif times > 1.0:
+            remedy = "Declare the noise that the residuals have, or a larger contamination if these rows are bad."
+        else:
+            remedy = "Declare the noise that the residuals have."
         misfit = (
             f"more rows disagree with the model than the limit of {100 * contamination:g}% allows, so {kept}: the "
-            f"model does not fit these data.{off} Look at the residuals, change the model, or declare a larger "
-            "contamination."
+            f"model does not fit these data.{off} {remedy}"
         )
-    elif called > max(MOST_BAD, contamination):
+    elif nobody or removed > max(MOST_BAD, contamination) * rows:
+        far = f"{'all' if nobody else f'{removed / rows:.0%} of the'} rows are far from what the model says"
+        far += ", so none is called bad" if nobody else ""
+        off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
-            f"{called:.0%} of the rows are far from what the model says: it does not fit these data. Look at "
-            "the units of the response and of a declared noise scale (noise_scale='estimate' needs none), at codes for "
-            "missing values in the columns, and whether there is an intercept."
+            f"{far}: it does not fit these data.{off} Look at the units of the response and of a declared noise scale "
+            "(noise_scale='estimate' needs none), at codes for missing values in the columns, and whether there is an "
+            "intercept."
         )
     if misfit:
         warn(misfit, MisfitWarning)

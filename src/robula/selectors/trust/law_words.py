@@ -10,6 +10,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.declared_spread import covariance_words, noise_words
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.trust_search import Contested, Verdict
 
@@ -25,7 +26,11 @@ _LIKELY = 0.05
 
 
 def law_findings(verdict: Verdict) -> tuple[str, ...]:
-    """Deviations of the clean rows' law in the likeliest explanation with a law of its own."""
+    """Deviations of the clean rows' law: of its declared spread, else of the likeliest explanation's own law."""
+    # Of a wrong spread tails, skewness and bends make what they can, so they say nothing.
+    spread = noise_words(verdict) or covariance_words(verdict)
+    if spread is not None:
+        return (spread,)
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
     if verdict.beyond_budget:
         # What was not followed made bad rows of what may be the law: look at the law without any.
@@ -52,8 +57,6 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         found.append(
             f"responses spread {math.exp(scale):.2g} times as much as the mean implies (try a negative binomial)"
         )
-    elif fit.rows.model.noise == "declared" and abs(scale) > 0.05:
-        found.append(f"noise {math.exp(scale):.2g} times the declared scale")
     growth = np.abs(parameters[3 : 3 + grown])
     if max(growth[:1], default=0.0) > _GROWTH:
         other = "an exposure, or a negative binomial model" if counts else "a log response, or weights"

@@ -21,7 +21,7 @@ from robula.selectors.trust.row_law import ANY_PLACE, ANY_SHAPE, AS_DECLARED
 FREEDOMS = (ANY_PLACE, ANY_SHAPE, AS_DECLARED)
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 # A kept row's residual is smaller than its noise by its leverage; this much of it is always left.
-_LEAST_LEFT = 0.05
+_LEAST_LEFT, _MOST_LEVERAGE = 0.05, 1e100
 _RIDGE = 1e-10
 # A response that so many rows share at the end of its range is a limit of what could be recorded.
 _SHARE_AT_LIMIT, _FEWEST_AT_LIMIT = 0.02, 5
@@ -197,8 +197,10 @@ class ScoredRows:
         features = self.model.features(theta)[:, inner]
         prior = self.model.prior.precision(theta)[np.ix_(inner, inner)]
         information: FloatArray = (features.T * self.model.counted(weights)) @ features + prior
-        result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
-        return result
+        # Where no row counts and the prior is flat there is no fit; what follows is to stay finite.
+        with np.errstate(over="ignore"):
+            result: FloatArray = ((features @ _inverse_root(information)) ** 2).sum(axis=1)
+        return np.minimum(result, _MOST_LEVERAGE)
 
 
 def _inverse_root(information: FloatArray) -> FloatArray:

@@ -9,17 +9,18 @@ import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
-from robula._validation import check_contamination, show, warn
+from robula._validation import budget_of, check_contamination, show, warn
 from robula.exceptions import BreakdownWarning, InputError
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
-from robula.models.model import Model
+from robula.models.model import Model, require_model
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
 from robula.models.precision import weighted_precision
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
+from robula.selectors.trust.declared_spread import refuse_noise_far_too_small
 from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.trust_constants import MOST_BAD
@@ -55,10 +56,13 @@ class TrustSelector(Selector):
     exact_law: bool | None = None
 
     def __post_init__(self) -> None:
-        if not (self.exact_law is None or isinstance(self.exact_law, bool)):
+        if not (self.exact_law is None or isinstance(self.exact_law, bool | np.bool_)):
             raise InputError(
-                f"exact_law={show(self.exact_law)} must be True, False, or None (True where the noise was declared)."
+                f"exact_law={show(self.exact_law)} must be True, False, or None: exact where noise_scale was declared, "
+                "but skew, tails and bends are still allowed."
             )
+        if isinstance(self.exact_law, np.bool_):
+            object.__setattr__(self, "exact_law", bool(self.exact_law))
 
     def prepared(self, model: Model, contamination: float) -> Selector:
         """Find the row weights of this model, once."""
@@ -100,8 +104,9 @@ def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | Non
 
 
 def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Verdict:
-    """Compare the explanations of a model's rows, or refuse rows without noise."""
+    """Compare the explanations of a model's rows, or refuse rows without noise, or with far more than was declared."""
     try:
+        refuse_noise_far_too_small(model, contamination)
         return weigh_explanations(model, contamination, exact_law)
     except np.linalg.LinAlgError:
         raise InputError(
@@ -189,7 +194,8 @@ def trust(
     >>> bool(abs(found.theta - problem.truth).max() < 0.3)
     True
     """
-    budget = check_contamination(MOST_BAD if contamination == "estimate" else contamination)
+    require_model(model, LargeModel)
+    budget, _ = budget_of(contamination, MOST_BAD)
     exact_law = TrustSelector(exact_law).exact_law
     from robula.selectors.trust.streamed_trust import judge_by_passes, trust_by_passes
 

@@ -81,6 +81,14 @@ class CloudExplanation:
         """Covariance (d, d) of theta with the doubt about rows in it."""
         return louis_covariance(model, self.weights, self.theta)
 
+    def spreads(self, weights: FloatArray) -> FloatArray:
+        """How many times the declared covariance rows so weighted (n,) spread: roots of eigenvalues (d,), rising."""
+        rows = self._model.whitened(self.theta)
+        total = max(float(weights.sum()), 1e-9)
+        away = rows - weights @ rows / total
+        values = np.linalg.eigvalsh((away.T * weights) @ away / total)
+        return np.asarray(np.sqrt(np.maximum(values, 0.0)))
+
     def _expect(self) -> float:
         rows = self._model.whitened(self.theta)
         clean = _log_normal(rows, self._shape)
