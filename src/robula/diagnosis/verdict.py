@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from robula.result.thresholds import (
     WRONG_LABELS,
 )
 from robula.run.step_pair import StepBias
+from robula.selectors.trust.explanation_kinds import Kind
 
 
 class Diagnosis(NamedTuple):
@@ -173,7 +175,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         )
     wrong_cells = len(found.get("wrong_cells", ()))
     labels = removed - wrong_cells / rows
-    if any("labels" in name for name in found.get("explanations", ())):
+    if _judged_labels(posterior.settings):
         if wrong_cells:
             mild.append(
                 f"{wrong_cells} row(s) have a cell that is hardly right (a unit, a decimal point, a code) and do not "
@@ -239,3 +241,12 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             'kernel="auto", or a smaller step_size.'
         )
     return severe, mild
+
+
+def _judged_labels(settings: Mapping[str, Any]) -> bool:
+    """Whether the default rule asked which labels are right."""
+    explanations = (settings.get("rows_found") or {}).get("explanations") or {}
+    if "response_kind" not in settings:
+        # A posterior stored before runs recorded it.
+        return Kind.FLIPPED in explanations
+    return bool(explanations) and settings["response_kind"] == "label"

@@ -103,6 +103,7 @@ def sample_large(
             "selector": repr(selector),
             "rows_found": {} if found is None else found.record(),
             "row_doubt": doubt,
+            "response_kind": model.sample.response_kind,
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,

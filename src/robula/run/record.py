@@ -34,6 +34,7 @@ def record_of_run(
         "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
         "rows_found": parts.selector.record,
         "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+        "response_kind": model.response_kind if isinstance(model, ModelWithLaw) else None,
         "dims": {name: list(names) for name, names in model.variable_dims.items()},
         "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
         "kernel": repr(parts.kernel),
