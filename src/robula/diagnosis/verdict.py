@@ -11,6 +11,7 @@ import numpy as np
 from robula._threads import few_threads_for_small_data
 from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words
 from robula.exceptions import InputError
+from robula.kernels.preconditioned import Preconditioned
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
@@ -29,8 +30,12 @@ from robula.result.thresholds import (
     VARIANCE_INFLATION,
     WRONG_LABELS,
 )
+from robula.run.record import was_of
 from robula.run.step_pair import StepBias
 from robula.selectors.trust.explanation_kinds import Kind
+
+#: The verdicts, best first.
+USABLE, WITH_CARE, NOT_YET = "usable", "usable with care", "not usable yet"
 
 
 class Diagnosis(NamedTuple):
@@ -134,7 +139,7 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         (severe if matter.in_sds > DECIDES else mild).append(
             f"Rows that were kept are odd and may be mistakes: look at them first. {words}"
         )
-    verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
+    verdict = NOT_YET if severe else WITH_CARE if mild else USABLE
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
 
@@ -194,7 +199,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
     size, r_hat = measured.effective_sample_size, measured.r_hat
-    round_already = "Preconditioned" in str(posterior.settings.get("kernel")) or posterior.settings.get("adjusted")
+    round_already = was_of(posterior.settings, "kernel", Preconditioned) or posterior.settings.get("adjusted")
     faster = "" if round_already else ', or use kernel="auto"'
     if r_hat > GOOD_R_HAT:
         if measured.weight_disagreement > STEADY_WEIGHTS:
