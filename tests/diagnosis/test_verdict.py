@@ -159,6 +159,9 @@ def test_labels_called_wrong_are_to_be_looked_at():
     found = robula.diagnose(posterior)
     assert found.verdict != "usable"
     assert "interaction" in found.text
+    # What was stored before runs recorded the kind of their responses is told by its explanations.
+    earlier = {name: value for name, value in posterior.settings.items() if name != "response_kind"}
+    assert robula.diagnose(dataclasses.replace(posterior, settings=earlier)) == found
     # Without the gap in the model nothing is called wrong, and nothing said.
     whole = np.column_stack([X, X[:, 0] * X[:, 1]])
     posterior = robula.sample(

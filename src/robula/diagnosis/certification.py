@@ -17,6 +17,7 @@ from robula.kernels.ula import ULA
 from robula.models.model import Model
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
+from robula.run.record import was_of
 from robula.run.step_pair import StepBias
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import Selector
@@ -113,7 +114,7 @@ def certificate(
     settings = posterior.settings
     if "smoothness" not in settings:
         raise InputError("certificate needs a posterior that robula.sample drew: this one says nothing of its run.")
-    if kernel is None and settings["kernel"] != repr(ULA()):
+    if kernel is None and not was_of(settings, "kernel", ULA):
         raise InputError(
             f'the theorem is about ULA, and this run moved by {settings["kernel"]}. Use rob_ula or kernel="ula" for a '
             "certificate; robula.step_bias and robula.diagnose work for every kernel."
@@ -139,7 +140,8 @@ def certificate(
     halving = step_bias(model, posterior, selector=selector, kernel=kernel) if step_halving else None
     found = convergence(posterior.draws)
     result = Certificate(bound, width, found.effective_draws, found.r_hat, halving, shift, C_R, "")
-    return result._replace(text=_words(result, model, settings["selector"], nested))
+    plain = was_of(settings, "selector", SampleMean)
+    return result._replace(text=_words(result, model, plain, nested))
 
 
 def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, float]:
@@ -161,7 +163,7 @@ def _gradient_covariance(model: Model, posterior: Posterior) -> tuple[float, flo
     return (0.0 if model.gradients_translate else max(0.0, *growth)), at_mean
 
 
-def _words(result: Certificate, model: Model, selector: str, nested: bool) -> str:
+def _words(result: Certificate, model: Model, plain: bool, nested: bool) -> str:
     bound, width = result.bound, result.width
 
     def widths(squared: float) -> str:
@@ -178,7 +180,7 @@ def _words(result: Certificate, model: Model, selector: str, nested: bool) -> st
     ]
     if result.step_halving is not None:
         lines.append(f"Observed by halving the step: {result.step_halving.text}")
-    if selector == repr(SampleMean()) and result.mean_shift > 0:
+    if plain and result.mean_shift > 0:
         lines.append("Not a bound: the run used the plain mean, which bad rows can move arbitrarily far.")
     for violation in bound.violations:
         lines.append(f"Not a bound: the theorem's condition fails. {violation}.")

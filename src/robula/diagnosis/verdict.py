@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
 from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words
 from robula.exceptions import InputError
+from robula.kernels.preconditioned import Preconditioned
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
@@ -28,7 +30,12 @@ from robula.result.thresholds import (
     VARIANCE_INFLATION,
     WRONG_LABELS,
 )
+from robula.run.record import was_of
 from robula.run.step_pair import StepBias
+from robula.selectors.trust.explanation_kinds import Kind
+
+#: The verdicts, best first.
+USABLE, WITH_CARE, NOT_YET = "usable", "usable with care", "not usable yet"
 
 
 class Diagnosis(NamedTuple):
@@ -132,7 +139,7 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         (severe if matter.in_sds > DECIDES else mild).append(
             f"Rows that were kept are odd and may be mistakes: look at them first. {words}"
         )
-    verdict = "not usable yet" if severe else "usable with care" if mild else "usable"
+    verdict = NOT_YET if severe else WITH_CARE if mild else USABLE
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
 
@@ -173,7 +180,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         )
     wrong_cells = len(found.get("wrong_cells", ()))
     labels = removed - wrong_cells / rows
-    if any("labels" in name for name in found.get("explanations", ())):
+    if _judged_labels(posterior.settings):
         if wrong_cells:
             mild.append(
                 f"{wrong_cells} row(s) have a cell that is hardly right (a unit, a decimal point, a code) and do not "
@@ -195,7 +202,7 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     if independent := bool(posterior.settings.get("independent")):
         # What is measured of independent draws is chance: R-hat is 1, and each of them is an effective one.
         size, r_hat = float(posterior.draws.shape[0] * posterior.draws.shape[1]), 1.0
-    round_already = "Preconditioned" in str(posterior.settings.get("kernel")) or posterior.settings.get("adjusted")
+    round_already = was_of(posterior.settings, "kernel", Preconditioned) or posterior.settings.get("adjusted")
     faster = "" if round_already else ', or use kernel="auto"'
     if r_hat > GOOD_R_HAT:
         if measured.weight_disagreement > STEADY_WEIGHTS:
@@ -244,3 +251,12 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             'kernel="auto", or a smaller step_size.'
         )
     return severe, mild
+
+
+def _judged_labels(settings: Mapping[str, Any]) -> bool:
+    """Whether the default rule asked which labels are right."""
+    explanations = (settings.get("rows_found") or {}).get("explanations") or {}
+    if "response_kind" not in settings:
+        # A posterior stored before runs recorded it.
+        return Kind.FLIPPED in explanations
+    return bool(explanations) and settings["response_kind"] == "label"

@@ -43,6 +43,7 @@ class LinearModel(GeneralizedLinearModel):
 
     name = "linear"
     noise: Noise = "declared"
+    quadratic = True
 
     def __new__(cls, *data: ArrayInput, noise_scale: object = None, **options: object) -> Self:
         """Make the kind of linear model that the noise scale asks for; its own ``__init__`` does the rest."""
@@ -148,6 +149,7 @@ class UnknownScaleLinearModel(LinearModel):
     noise = "estimated"
     variable_dims = COEFFICIENTS
     by_predictor = False
+    quadratic = False
 
     def __init__(
         self,

@@ -44,6 +44,7 @@ class MeanModel(ModelWithLaw):
     noise = "declared"
     response_kind = "vector"
     gradients_translate = True
+    quadratic = True
 
     def __init__(self, z: ArrayInput, covariance: ArrayInput = None, prior: Prior | None = None) -> None:
         rows = as_matrix(z, "z")

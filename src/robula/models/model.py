@@ -41,6 +41,10 @@ class Model(ABC):
     #: translation-equivariant selection made once is exact for ever.
     gradients_translate: ClassVar[bool] = False
 
+    #: Whether the log-likelihood is quadratic in theta: with a normal or flat prior the posterior is then normal,
+    #: whatever the rows count.
+    quadratic: ClassVar[bool] = False
+
     #: Whether the gradients of clean rows are skewed at the truth, so that a truncated mean of them is biased.
     skewed_gradients: ClassVar[bool] = False
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from robula._types import FloatArray
 from robula.diagnosis.rows_to_check import OddRows
-from robula.diagnosis.verdict import diagnose
+from robula.diagnosis.verdict import NOT_YET, USABLE, WITH_CARE, diagnose
 from robula.reporting.quantities import Quantities
 from robula.result.convergence import effective_sample_sizes, r_hats
 from robula.result.posterior import Posterior
@@ -38,6 +38,7 @@ class Finding(NamedTuple):
     grade: str
     title: str
     text: str
+    verdict: bool = False  #: whether it is the verdict of :func:`robula.diagnose`, which the others explain
 
 
 def findings(posterior: Posterior, shown: Quantities, odd: OddRows | None = None) -> list[Finding]:
@@ -56,11 +57,12 @@ def findings(posterior: Posterior, shown: Quantities, odd: OddRows | None = None
 
 def _verdict(posterior: Posterior, odd: OddRows | None) -> Finding:
     diagnosis = diagnose(posterior, odd=odd)
-    grade = {"usable": "good", "usable with care": "fair"}.get(diagnosis.verdict, "poor")
+    grade = {USABLE: "good", WITH_CARE: "fair", NOT_YET: "poor"}[diagnosis.verdict]
     return Finding(
         grade,
         f"Verdict: {diagnosis.verdict}",
         " ".join(diagnosis.findings) or "No check speaks against using these draws.",
+        verdict=True,
     )
 
 

@@ -17,6 +17,7 @@ from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
 from robula._validation import show
 from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.prediction_errors import prediction_errors
 from robula.diagnosis.row_influence import Influence, influence
 from robula.diagnosis.rows_to_check import OddRows, odd_rows
 from robula.exceptions import InputError
@@ -177,12 +178,12 @@ def _response(data: pd.DataFrame, model: Model | None) -> str | None:
 
 
 def _prediction_errors(posterior: Posterior, model: Model | None, response: str | None) -> dict[str, FloatArray]:
-    """Normal scores of the responses at the posterior mean, whichever end of an interval is nearer to 0."""
-    if not isinstance(model, ModelWithLaw) or model.response_kind == "label" or posterior.draws.shape[-1] != model.dim:
+    """Those at the posterior mean, by the name they have on the page."""
+    if model is None or posterior.draws.shape[-1] != model.dim:
         return {}
-    lower, upper = model.scores(posterior.mean)
+    errors = prediction_errors(model, posterior.mean)
     of = "" if response is None else f" of {response}"
-    return {f"prediction error{of}": np.where(np.abs(lower) < np.abs(upper), lower, upper)}
+    return {} if errors is None else {f"prediction error{of}": errors}
 
 
 def _hinges(found: Influence | None, model: Model | None, ordered: Sequence[Line]) -> list[tuple[Hinge, Hinge]]:

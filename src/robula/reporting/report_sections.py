@@ -76,7 +76,7 @@ def answer(
     fewest = min((pair[0] for pair in hinges if pair[0].rows is not None), key=_rows_of, default=None)
     if fewest is not None and _rows_of(fewest) <= max(FEW, FEW_SHARE * fewest.n_rows):
         sentences.append(f"<p>{escape(fewest.words(labels))}</p>")
-    verdicts = [finding for finding in judged if finding.title.startswith("Verdict")]
+    verdicts = [finding for finding in judged if finding.verdict]
     sentences += [
         f"<p><span class='grade {finding.grade}'>{escape(finding.title)}.</span> {escape(finding.text)}</p>"
         for finding in verdicts

@@ -27,7 +27,6 @@ from robula.selectors.trust.streamed_trust import trust_by_passes
 from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_selector import TrustSelector
 from robula.tables.row_source import Sums
-from robula.target.robust_target import QuadraticModel
 
 # Draws at which the normal approximation is compared with the posterior itself, in one pass.
 _CHECKED = 32
@@ -102,6 +101,7 @@ def sample_large(
             "selector": repr(selector),
             "rows_found": {} if found is None else found.record(),
             "row_doubt": doubt,
+            "response_kind": model.sample.response_kind,
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,
@@ -144,8 +144,7 @@ def _target(model: LargeModel, weigher: Weigher, sums: Sums, start: FloatArray) 
         raise InputError(
             "the trusted rows do not determine every parameter; pass prior=robula.NormalPrior(...)."
         ) from None
-    normal = isinstance(sample, QuadraticModel) and isinstance(prior, NormalPrior | FlatPrior)
-    normal = normal and getattr(sample, "by_predictor", True)
+    normal = sample.quadratic and isinstance(prior, NormalPrior | FlatPrior)
     return _Target(mode, factor, rows, None if normal else density, isinstance(sample, LinearModel))
 
 

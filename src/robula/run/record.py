@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from robula._version import __version__
+from robula.kernels.kernel import Kernel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.run.assembly import Assembly
 from robula.run.collector import Collected
-from robula.run.setup import Setup
+from robula.run.setup import Setup, class_path
 from robula.run.step_pair import StepBias
+from robula.selectors.selection import Selector
 
 
 def record_of_run(
@@ -31,12 +34,15 @@ def record_of_run(
         "contamination_budget": parts.budget,
         "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),
         "selector": repr(parts.selector),
+        "selector_class": class_path(type(parts.selector)),
         "last_level_share": parts.selector.last_level_share(parts.contamination, model.dim),
         "rows_found": parts.selector.record,
         "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
+        "response_kind": model.response_kind if isinstance(model, ModelWithLaw) else None,
         "dims": {name: list(names) for name, names in model.variable_dims.items()},
         "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
         "kernel": repr(parts.kernel),
+        "kernel_class": class_path(type(parts.kernel)),
         "kernel_from": "auto" if setup.kernel == "auto" else "given",
         "step_size": last_step,
         "step_size_from": step_size_from,
@@ -59,6 +65,15 @@ def record_of_run(
         "robula": __version__,
         "setup": setup.to_dict(),
     }
+
+
+def was_of(settings: Mapping[str, Any], part: Literal["kernel", "selector"], kind: type[Kernel | Selector]) -> bool:
+    """Whether the kernel or selector of a finished run was of this very class."""
+    recorded = settings.get(f"{part}_class")
+    if recorded is None:
+        # A posterior stored before runs recorded it, or one whose draws no kernel made.
+        return str(settings.get(part)).startswith(f"{kind.__name__}(")
+    return bool(recorded == class_path(kind))
 
 
 def record_of_seed(root: np.random.SeedSequence) -> Any:

@@ -231,10 +231,15 @@ def _describe(value: Any) -> Any:
     if not isinstance(value, Selector | Kernel):
         raise Undescribable(f"a {type(value).__name__} is among its parameters")
     kind = type(value)
-    path = f"{kind.__module__}:{kind.__qualname__}"
+    path = class_path(kind)
     if "<locals>" in path or _find(path) is not kind:
         raise Undescribable(f"its class {kind.__qualname__} is not found by its name")
     return {"class": path, "parameters": {name: _describe(getattr(value, name)) for name in _parameters(kind)}}
+
+
+def class_path(kind: type) -> str:
+    """Return the name of a class with that of its module, by which runs record it."""
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _parameters(kind: type) -> list[str]:

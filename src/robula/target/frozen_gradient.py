@@ -50,7 +50,7 @@ class FrozenGradient:
         self._selections = selections
         self._groups = _chains_by_selection(selections)
         # A Gram matrix costs d / 2 passes over the rows per selection, a step one pass per chain and direction.
-        affine = isinstance(model, LinearModel) and model.by_predictor
+        affine = isinstance(model, LinearModel) and model.quadratic
         self._patience = model.dim * len(self._groups) / (2 * len(selections)) if affine else 0
         self.calls = 0
         self._means: FrozenMeans | None = None
@@ -66,7 +66,7 @@ class FrozenGradient:
 
     def _prepare(self) -> FrozenMeans:
         model, groups = self._model, self._groups
-        if isinstance(model, LinearModel) and model.by_predictor:
+        if isinstance(model, LinearModel) and model.quadratic:
             return _Affine(model, groups)
         if isinstance(model, GeneralizedLinearModel) and model.by_predictor and _worth_projecting(model, groups):
             return _Projected(model, groups)

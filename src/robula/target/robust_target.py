@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from robula._types import BoolArray, FloatArray
 from robula.exceptions import InputError
-from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.model import Model
 from robula.models.precision import inverse_factor
 from robula.models.priors import FlatPrior, NormalPrior
@@ -79,14 +78,6 @@ class GaussianLaw(NamedTuple):
 
     mean: FloatArray
     factor: FloatArray
-
-
-@runtime_checkable
-class QuadraticModel(Protocol):
-    """A model whose log-likelihood is quadratic in theta, so that its posterior is normal for every row weights."""
-
-    def gaussian_posterior(self, weights: FloatArray | None = None) -> GaussianPosterior:
-        """Exact posterior when row i counts ``weights[i]`` times."""
 
 
 class RobustTarget:
@@ -246,9 +237,7 @@ class RobustTarget:
     def gaussian(self) -> GaussianLaw | None:
         """The target as a normal distribution, where it is one."""
         model = self._model
-        if not (self.has_density and isinstance(model, QuadraticModel)):
-            return None
-        if not isinstance(model.prior, NormalPrior | FlatPrior):
+        if not (self.has_density and model.quadratic and isinstance(model.prior, NormalPrior | FlatPrior)):
             return None
         origin = np.zeros(model.dim)
         per_row = self.chosen.rows[0, 0] / self._weights.sum()

@@ -101,7 +101,7 @@ def fit_files(rows: RowSource, *, model: str, target: str, options: Options, sta
         posterior=shown,
         used=np.ones(len(table), dtype=bool),
         plain=None,
-        residuals={f"prediction error of {target}": residuals_of(estimator)},
+        residuals=residuals_of(estimator, target),
         sensitivity=None,
         facts=estimator.facts(),
         notes=notes,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
@@ -20,12 +19,12 @@ from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
 from robula._types import BoolArray, FloatArray
 from robula._validation import check_count, check_name
+from robula.diagnosis.prediction_errors import prediction_errors
 from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.mean_model import MeanModel
 from robula.models.model import Model
-from robula.models.multinomial_model import MultinomialModel
 from robula.models.priors import NormalPrior
 from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
@@ -106,7 +105,7 @@ class TableFit:
     plain : GaussianPosterior or None
         The answer that trusts every row.
     residuals : dict of ndarray
-        Prediction errors of the rows used, over their expected size.
+        Prediction errors of the rows used, as normal scores.
     facts : dict
         What a prediction needs beside the posterior.
     fitted : Model
@@ -206,8 +205,7 @@ def _fit_regression(prepared: PreparedTable, model: str, target: str, options: O
         posterior=fitted.posterior_,
         used=prepared.used,
         plain=refits.plain(),
-        # Classes beyond two have no order to be high or low in.
-        residuals={} if _several_classes(fitted) else {f"prediction error of {target}": residuals_of(fitted)},
+        residuals=residuals_of(fitted, target),
         sensitivity=_regression_path(fitted.posterior_, refits, options) if options.sensitivity else None,
         facts={**fitted.facts(), "exposure": options.exposure},
         notes=notes,
@@ -226,20 +224,10 @@ def make_estimator(model: str, options: Options) -> Any:
     return estimator
 
 
-def _several_classes(fitted: Any) -> bool:
-    return isinstance(fitted.model_, MultinomialModel)
-
-
-def residuals_of(fitted: Any) -> FloatArray:
-    """Prediction errors at the posterior mean, over their expected size; where that is no formula, normal scores."""
-    model, theta = fitted.model_, fitted.posterior_.mean
-    moments = model.moments(model.predictor(theta), theta[model.columns :])
-    if moments is not None:
-        mean, variance = moments
-        return np.asarray((model.y - mean) / np.sqrt(np.maximum(variance, 1e-12)))
-    below, up_to = model.pit(theta)
-    scores: FloatArray = ndtri(np.clip(0.5 * (below + up_to), 1e-300, 1.0 - 1e-16))
-    return scores
+def residuals_of(fitted: Any, target: str) -> dict[str, FloatArray]:
+    """Prediction errors at the posterior mean, by the name they have on the page; none of labels."""
+    errors = prediction_errors(fitted.model_, fitted.posterior_.mean)
+    return {} if errors is None else {f"prediction error of {target}": errors}
 
 
 def _levels(declared: Any) -> list[float]:

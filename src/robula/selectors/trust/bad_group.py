@@ -13,6 +13,7 @@ from typing import NamedTuple
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.beginnings import suspects_by_place, suspects_by_score
 from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, leading
 from robula.selectors.trust.row_law import AS_DECLARED
 
@@ -35,7 +36,7 @@ class BadGroup(NamedTuple):
     settled: bool
 
 
-def bad_group(explanations: Mapping[str, Explanation], begin: Explanation) -> BadGroup | None:
+def bad_group(explanations: Mapping[Kind, Explanation], begin: Explanation) -> BadGroup | None:
     """Look for a group that wins by 20 to 1 where nothing is paid; None if there is none, or the law counts as exact.
 
     ``begin`` says where theta is. Clean rows are 5 to 19 nats against a group, a fifth of the rows at one far place 10

@@ -148,7 +148,7 @@ def conclude(
         theta=theta,
         share=removed / rows,
         standard_error=error,
-        explanations=verdict.probabilities,
+        explanations={str(kind): chance for kind, chance in verdict.probabilities.items()},
         law=law,
         contested=group,
         contested_shift=shift,

@@ -13,6 +13,7 @@ from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.beginnings import beginning_parameters
 from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.scored_rows import ScoredRows
 from robula.selectors.trust.trust_search import Verdict
 from robula.selectors.trust.vector_rows import CloudExplanation
@@ -60,7 +61,7 @@ def noise_ratio(verdict: Verdict) -> float | None:
     followed = fits[max(fits, key=lambda name: verdict.probabilities[name])]
     kept = np.abs(followed.scores.point)[verdict.weights > 0.5]
     few = len(kept) < constants.MOST_BAD * followed.rows.count
-    if few or _likelier_with_another_scale(fits["nothing is wrong"], followed):
+    if few or _likelier_with_another_scale(fits[Kind.NOTHING], followed):
         rows, everyone = followed.rows, np.ones(followed.rows.count)
         kept = np.abs(rows.scores(followed.theta, rows.leverage(everyone, followed.theta), everyone).point)
     times = _TO_DEVIATIONS * float(np.median(kept))

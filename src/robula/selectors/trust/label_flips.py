@@ -18,6 +18,7 @@ from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
 from robula.models.precision import is_positive, weighted_precision
 from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace, standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
 from robula.selectors.trust.limit import within_budget
@@ -290,8 +291,8 @@ def _held_for(model: ModelWithLaw) -> HeldPrecision | None:
     return HeldPrecision() if model.n_rows * model.dim**2 > _WORTH_HOLDING else None
 
 
-def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | FlipExplanation | FlipsAtAnyRate]:
-    """Explanations of labels by name."""
+def explain_labels(model: ModelWithLaw, budget: float) -> dict[Kind, NoFlips | FlipExplanation | FlipsAtAnyRate]:
+    """Explanations of labels by kind."""
     n = model.n_rows
     plain = weighted_mode(model, np.ones(n), model.initial, held=_held_for(model))
     nothing, space = NoFlips(model, plain), FeatureMap(model.covariates).space
@@ -320,9 +321,9 @@ def explain_labels(model: ModelWithLaw, budget: float) -> dict[str, NoFlips | Fl
         tried = [tried[int(np.argmax(looked))]]
     depending = [FlipExplanation(model, space, budget, *begun, None, reach=reach) for begun in tried]
     return {
-        "nothing is wrong": nothing,
-        "flipped labels": flipped,
-        "flipped labels that depend on the row": max(depending, key=lambda fit: fit.evidence),
+        Kind.NOTHING: nothing,
+        Kind.FLIPPED: flipped,
+        Kind.FLIPPED_BY_ROW: max(depending, key=lambda fit: fit.evidence),
     }
 
 

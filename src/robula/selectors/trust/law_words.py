@@ -12,6 +12,7 @@ from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.declared_spread import covariance_words, noise_words
 from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.trust_search import Contested, Verdict
 
 # What is worth a word: tails, skewness, a spread that grows, curvature and dispersion of this size and more.
@@ -34,7 +35,7 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
     if verdict.beyond_budget:
         # What was not followed made bad rows of what may be the law: look at the law without any.
-        likely.append("nothing is wrong")
+        likely.append(Kind.NOTHING)
     fits = [verdict.explanations[name] for name in likely]
     laws = [fit for fit in fits if isinstance(fit, Explanation) and fit.free]
     if not laws:
@@ -127,7 +128,7 @@ def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
 def trust_words(weights: FloatArray, share: float, error: float, record: Mapping[str, Any]) -> str:
     """Say in a few sentences how far rows are trusted, why, and what is off; the weights are (n,)."""
     low = int((weights < 0.5).sum())
-    name, chance = max(record["explanations"].items(), key=lambda item: item[1], default=("nothing is wrong", 1.0))
+    name, chance = max(record["explanations"].items(), key=lambda item: item[1], default=(Kind.NOTHING, 1.0))
     words = [
         f"{low:,} of {len(weights):,} rows count less than half; an estimated {share:.1%} are bad (standard error "
         f"{error:.1%}). Likeliest: {name} (probability {chance:.2f})."

@@ -10,6 +10,7 @@ import numpy as np
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.precision import weighted_precision, width_factor
+from robula.selectors.trust.explanation_kinds import Kind
 
 #: Explanations less likely than this do not count in the width.
 LEAST_LIKELY = 1e-4
@@ -58,8 +59,8 @@ def louis_covariance(model: ModelWithLaw, weights: FloatArray, theta: FloatArray
 
 def widening(
     model: ModelWithLaw,
-    explanations: Mapping[str, Explained],
-    chances: Mapping[str, float],
+    explanations: Mapping[Kind, Explained],
+    chances: Mapping[Kind, float],
     theta: FloatArray,
     weights: FloatArray,
     precision: FloatArray,
@@ -81,7 +82,7 @@ def widening(
 
 
 def between_explanations(
-    explanations: Mapping[str, Explained], chances: Mapping[str, float], theta: FloatArray
+    explanations: Mapping[Kind, Explained], chances: Mapping[Kind, float], theta: FloatArray
 ) -> FloatArray:
     """Mean square (d, d) of the distances of the explanations from theta."""
     likely = {name: chance for name, chance in chances.items() if chance > LEAST_LIKELY}

@@ -20,6 +20,7 @@ from robula.selectors.trust.beginnings import (
 )
 from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import Explanation
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.label_flips import explain_labels
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, best_few, settled, with_any_law
 from robula.selectors.trust.limit import within_limit
@@ -31,12 +32,6 @@ from robula.selectors.trust.vector_rows import explain_vectors
 # Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
 # counts at most 500 rows (1500 where the law counts as exact), and a sample of 2000 tells their sum to a few nats.
 _OUT_OF_REACH = 30.0
-# What the others are compared with, and what says how the law is off where none is followed.
-_NOTHING, _GROSS, _SHIFTED = "nothing is wrong", "gross rows", "shifted rows"
-# The same where nothing was paid for them, because the others follow the declared law itself.
-_SHIFTED_ALONE = "shifted rows, the others as declared"
-# The name of an explanation that needs more bad rows than the budget allows, kept beside one that does not.
-_TOO_MANY = "more bad rows than allowed"
 # A group of fewer rows than a line needs is none.
 _FEWEST_CONTESTED = 3.0
 # Two parameters are the same beginning if nine rows in ten are predicted alike, within this many noise widths.
@@ -76,11 +71,11 @@ class Verdict:
         Probability of each row to be clean, averaged over the explanations.
     theta : ndarray, shape (d,)
         Of the best explanation.
-    explanations : dict of str to Fitted
-        "nothing is wrong", "gross rows", "a bad population", ...; each with the law that suits it better.
-    probabilities : dict of str to float
+    explanations : dict of Kind to Fitted
+        Each with the law that suits it better.
+    probabilities : dict of Kind to float
         Of the explanations, from their tempered evidence.
-    in_doubt : dict of str to float
+    in_doubt : dict of Kind to float
         The same before prices: rows are not given up for a bargain, but the width has to cover it.
     beyond_budget : bool
         Whether the best explanation would call more rows bad than the budget allows, so that it was not followed.
@@ -90,9 +85,9 @@ class Verdict:
 
     weights: FloatArray
     theta: FloatArray
-    explanations: dict[str, Fitted]
-    probabilities: dict[str, float]
-    in_doubt: dict[str, float]
+    explanations: dict[Kind, Fitted]
+    probabilities: dict[Kind, float]
+    in_doubt: dict[Kind, float]
     beyond_budget: bool
     contested: Contested | None
 
@@ -103,7 +98,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     The law says which kind its responses are of: one number a row, a label, or a vector. ``exact_law`` matters to
     numbers only: labels have one law, and a vector's covariance is declared, or fitted by the rule.
     """
-    found: Mapping[str, Fitted]
+    found: Mapping[Kind, Fitted]
     contested = None
     if model.response_kind == "label":
         found = explain_labels(model, budget)
@@ -122,7 +117,7 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     return _averaged(found, contested, model.n_rows, budget)
 
 
-def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], Contested | None]:
+def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[Kind, Explanation], Contested | None]:
     """Explanations of rows with one response each; searched for on some of the rows where there are many."""
     if rows.count <= constants.SEARCHED_ROWS:
         found, group = _searched(rows, budget)
@@ -132,21 +127,21 @@ def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[str, Explana
     found = {
         name: _carry_over(explanation, rows)
         for name, explanation in sampled.items()
-        if name == _NOTHING or explanation.evidence > within_reach
+        if name == Kind.NOTHING or explanation.evidence > within_reach
     }
     return found, None if group is None else Contested(group.theta, _adopted(group, rows).members[:, -1])
 
 
-def _searched(rows: ScoredRows, budget: float) -> tuple[dict[str, Explanation], Explanation | None]:
+def _searched(rows: ScoredRows, budget: float) -> tuple[dict[Kind, Explanation], Explanation | None]:
     """Explanations, and a group that is contested."""
     found = _asked_without_limit(_explanations(rows, budget))
-    group = bad_group(found, best([found[_NOTHING], found[_GROSS]]))
+    group = bad_group(found, best([found[Kind.NOTHING], found[Kind.GROSS]]))
     if group is None or not group.settled:
         return found, None if group is None else group.found
-    return {**found, _SHIFTED_ALONE: group.found}, None
+    return {**found, Kind.SHIFTED_ALONE: group.found}, None
 
 
-def _asked_without_limit(found: dict[str, Explanation]) -> dict[str, Explanation]:
+def _asked_without_limit(found: dict[Kind, Explanation]) -> dict[Kind, Explanation]:
     """The same, with what is wanted by those that spend the limit: what a search of its own without one calls bad.
 
     Bad rows are as many as they are. A law that is off can use any number, and going on from where the limit stopped
@@ -175,21 +170,21 @@ def _systematic_sample(rows: ScoredRows) -> np.ndarray:
     return np.sort(order[places])
 
 
-def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
+def _explanations(rows: ScoredRows, budget: float) -> dict[Kind, Explanation]:
     thetas = _distinct(rows, beginning_parameters(rows, budget))
     gross = best_allowed(
         best_few([Explanation(rows, theta, budget, freedom=freedom) for theta in thetas for freedom in rows.freedoms])
     )
-    found = {_NOTHING: _nothing_wrong(rows, thetas[0], gross), _GROSS: gross}
+    found = {Kind.NOTHING: _nothing_wrong(rows, thetas[0], gross), Kind.GROSS: gross}
     distinct = _distinct(rows, [gross.theta, *thetas[1:]])
     declared = [Explanation(rows, theta, budget, freedom=AS_DECLARED) for theta in distinct]
     shifted = with_any_law(best_few([shift for law in declared for shift in _shifts(law)]))
     if shifted:
         # Some may be off upwards and others downwards.
         shifted += best_few(_shifts(best_allowed(shifted)))
-        found[_SHIFTED] = best_allowed(shifted)
-    # Where rows pay for being called bad, groups that show only by their place never do: the
-    # thorough search finds nothing there (benchmarks/results/ablation.md).
+        found[Kind.SHIFTED] = best_allowed(shifted)
+    # Where rows pay for being called bad, groups that show only by their place never do: the thorough search finds
+    # nothing there (benchmarks/results/ablation.md).
     thorough = rows.exact_law
     by_place = suspects_by_place(rows, budget, thorough)
     begun = [gross.with_population(who) for who in by_place.values() if who.any()]
@@ -201,19 +196,19 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[str, Explanation]:
     if not populations:
         return found
     one = best_allowed(populations)
-    found["a bad population"] = one
+    found[Kind.ONE_POPULATION] = one
     # Where noise is estimated and the law only nearly right, a second population finds no more mistakes, but fits what
     # the law lacks.
     told = rows.exact_law or rows.model.noise == "implied"
-    if told and one.evidence > max(gross.evidence, found[_NOTHING].evidence):
+    if told and one.evidence > max(gross.evidence, found[Kind.NOTHING].evidence):
         suspects = {**by_place, **suspects_by_score(rows, one.theta)}
         left = 1.0 - one.members.sum(axis=1)
         more = best_few([one.with_population(who) for who in suspects.values() if (who * left).sum() > 2])
         if more:
-            found["two bad populations"] = best_allowed(more)
+            found[Kind.TWO_POPULATIONS] = best_allowed(more)
             populations += more
     if best(populations) not in found.values():
-        found[_TOO_MANY] = best(populations)
+        found[Kind.TOO_MANY] = best(populations)
     return found
 
 
@@ -257,16 +252,16 @@ def _adopted(explanation: Explanation, rows: ScoredRows) -> Explanation:
     return carried
 
 
-def _averaged(found: Mapping[str, Fitted], contested: Contested | None, rows: int, budget: float) -> Verdict:
+def _averaged(found: Mapping[Kind, Fitted], contested: Contested | None, rows: int, budget: float) -> Verdict:
     names = list(found)
     unpriced = np.array([found[name].evidence for name in names])
     evidence = unpriced - [found[name].price for name in names]
     # That nothing is wrong needs no limit, also where rows have no noise.
-    kept = np.array([name == _NOTHING or within_limit(found[name].wanted, budget, rows) for name in names])
+    kept = np.array([name == Kind.NOTHING or within_limit(found[name].wanted, budget, rows) for name in names])
     beyond = bool(not kept[int(evidence.argmax())])
-    if beyond and _GROSS in found:
+    if beyond and Kind.GROSS in found:
         # A model that does not fit has populations of its own making.
-        kept &= np.array([name in (_NOTHING, _GROSS) for name in names])
+        kept &= np.array([name in (Kind.NOTHING, Kind.GROSS) for name in names])
     chances, in_doubt = (
         np.exp(log - logsumexp(log)) for log in (np.where(kept, e, -np.inf) for e in (evidence, unpriced))
     )

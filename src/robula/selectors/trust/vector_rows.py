@@ -14,6 +14,7 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import weighted_mode
 from robula.selectors.trust import trust_constants as constants
+from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
@@ -154,20 +155,20 @@ class CloudExplanation:
             self.evidence -= 0.5 * (d + 2) * size + constants.PRICE
 
 
-def explain_vectors(model: ModelWithLaw, budget: float) -> dict[str, CloudExplanation]:
-    """Explanations of vector rows by name; each with the covariance that suits it better."""
+def explain_vectors(model: ModelWithLaw, budget: float) -> dict[Kind, CloudExplanation]:
+    """Explanations of vector rows by kind; each with the covariance that suits it better."""
     n = model.n_rows
     space = feature_space(model.whitened(model.initial))
-    found: dict[str, CloudExplanation] = {}
-    for name, bad in (("nothing is wrong", False), ("gross rows", True)):
-        found[name] = _best([CloudExplanation(model, budget, bad=bad, free=free).fit() for free in (False, True)])
-    beginnings = _suspects(model, space, budget, found["gross rows"].theta)
+    found: dict[Kind, CloudExplanation] = {}
+    for kind, bad in ((Kind.NOTHING, False), (Kind.GROSS, True)):
+        found[kind] = _best([CloudExplanation(model, budget, bad=bad, free=free).fit() for free in (False, True)])
+    beginnings = _suspects(model, space, budget, found[Kind.GROSS].theta)
     if beginnings and n > space.whitened.shape[1] + 2:
         looked = [
             CloudExplanation(model, budget, who, free=free).fit(_LOOK) for who in beginnings for free in (False, True)
         ]
         looked.sort(key=lambda explanation: -explanation.evidence)
-        found["a bad group"] = _best([explanation.fit() for explanation in looked[:3]])
+        found[Kind.GROUP] = _best([explanation.fit() for explanation in looked[:3]])
     return found
 
 
