@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
-from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words
+from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words, require_odd_rows
 from robula.exceptions import InputError
 from robula.result.convergence import convergence
 from robula.result.posterior import Posterior
@@ -116,6 +116,8 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         raise InputError("diagnose needs a posterior of at least four draws a chain.")
     if not (step_bias is None or isinstance(step_bias, StepBias)) or not (odd is None or isinstance(odd, OddRows)):
         raise InputError("diagnose takes what robula.step_bias and robula.odd_rows returned, or nothing.")
+    if odd is not None:
+        require_odd_rows(odd, posterior)
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
     found = convergence(posterior.draws)
