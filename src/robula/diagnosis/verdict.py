@@ -151,10 +151,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
         # Of more rows than are judged at once the group is known in a sample only.
+        many = f"{len(posterior.contested)} " if len(posterior.contested) else ""
         where = "posterior.contested" if len(posterior.contested) else "robula.trust on some of the rows has them"
         severe.append(
-            f"A group of rows that may be mistakes decides the answer. Look at these rows first ({where}): take them "
-            "out if they are wrong, and give the model what it lacks if they are right."
+            f"The conclusions depend on a group of {many}rows that may be errors. Look at these rows first ({where}): "
+            "take them out if they are wrong, and give the model what it lacks if they are right."
         )
     if len(posterior.row_weights) <= (parameters := posterior.draws.shape[2]):
         mild.append(
@@ -233,7 +234,9 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             "burn_in, or a start nearer to the posterior."
         )
     if measured.guarded > GUARDED_SHARE:
-        severe.append(f"The drift was cut in {measured.guarded:.0%} of the draws: use a smaller step_size.")
+        severe.append(
+            f"The gradient was clipped (guard=True) in {measured.guarded:.0%} of the draws: use a smaller step_size."
+        )
     bias, inflation = measured.step_bias, posterior.settings.get("variance_inflation")
     if bias is not None:
         if not math.isfinite(bias.total):
