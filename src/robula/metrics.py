@@ -15,6 +15,8 @@ from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.tables.arrays import as_vector
 
+__all__ = ["Gap", "clean_posterior_gap", "interval_coverage"]
+
 
 class Gap(NamedTuple):
     """Distance to the clean posterior; the unit is its width sqrt(trace of the clean covariance).
