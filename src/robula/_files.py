@@ -18,6 +18,16 @@ from robula.exceptions import InputError
 _SEAL = "sha256"
 
 
+def file_path(path: object, name: str = "path") -> Path:
+    """Return the path of a file that can be there: a name, not a folder's."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{name}={show(path)} is not a file name; pass a text or a pathlib.Path.")
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{name}={str(target)!r} is a folder; pass the name of a file in it.")
+    return target
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its place, flushed to disk, when the block ends without an error."""

@@ -15,6 +15,8 @@ from robula.result.convergence import effective_sample_sizes
 from robula.result.posterior import Posterior
 from robula.tables.arrays import as_vector
 
+__all__ = ["Gap", "clean_posterior_gap", "interval_coverage"]
+
 
 class Gap(NamedTuple):
     """Distance to the clean posterior; the unit is its width sqrt(trace of the clean covariance).
@@ -48,7 +50,15 @@ def clean_posterior_gap(posterior: Posterior, clean_posterior: GaussianPosterior
     ----------
     posterior : Posterior
     clean_posterior : object with ``mean`` (d,) and ``covariance`` (d, d)
+
+    Returns
+    -------
+    Gap
     """
+    if not isinstance(posterior, Posterior):
+        raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
+    if not (hasattr(clean_posterior, "mean") and hasattr(clean_posterior, "covariance")):
+        raise InputError(f"clean_posterior={show(clean_posterior)} has no mean and covariance.")
     mean, covariance = np.asarray(clean_posterior.mean), np.asarray(clean_posterior.covariance)
     dim = posterior.draws.shape[-1]
     if mean.shape != (dim,) or covariance.shape != (dim, dim):
@@ -98,7 +108,19 @@ def _sampling_bures(covariance: FloatArray, size: float) -> float:
 
 
 def interval_coverage(posterior: Posterior, truth: ArrayInput, level: float = 0.9) -> float:
-    """Share of the parameters whose central ``level`` interval contains the truth (d,)."""
+    """Share of the parameters whose central ``level`` interval contains the truth.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    truth : array-like, shape (d,)
+    level : float, optional
+        Probability of the interval, above 0 and below 1.
+
+    Returns
+    -------
+    float
+    """
     level = check_positive(level, "level", "the level of an interval")
     if level >= 1.0:
         raise InputError(f"level={show(level)} is not allowed: pass a number between 0 and 1, such as 0.9.")

@@ -162,7 +162,7 @@ def test_what_cannot_be_fitted_in_passes_is_refused(tmp_path):
         (lambda: robula.LargeModel(robula.LinearModel, broken, y, noise_scale=1.0), "missing, infinite"),
         (lambda: robula.LargeModel(robula.LinearModel, X, noise_scale=1.0), "needs y"),
         (lambda: robula.LargeModel(robula.LinearModel, X, [[1], [2, 3]], noise_scale=1.0), "different lengths"),
-        (lambda: robula.LargeModel(robula.LogisticModel, X, np.arange(ROWS) % 3, prior=PRIOR), "labels than two"),
+        (lambda: robula.LargeModel(robula.LogisticModel, X, np.arange(ROWS) % 3, prior=PRIOR), "two distinct labels"),
         (lambda: robula.LargeModel(robula.PoissonModel, X, y, prior=PRIOR), "not counts"),
         (lambda: robula.LargeModel("linear", X, y), "cannot be fitted by passes"),
         (lambda: ParquetSource(str(tmp_path / "*.parquet")), "no file matches"),

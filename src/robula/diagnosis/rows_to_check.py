@@ -107,6 +107,8 @@ class OddRows:
         distrusted, kept = int((self.weights < DISTRUSTED).sum()), self.kept
         told = [f"{distrusted:,} of {len(self.weights):,} rows are distrusted."]
         told += code_words(self)
+        if not self.cells.names:
+            return " ".join([*told, "There is no column of numbers, so no cell was judged."])
         if not len(kept):
             return " ".join([*told, "No row that was kept is odd."])
         first = int(kept[0])
@@ -155,6 +157,20 @@ def matter_words(matter: Matter, count: int) -> str:
     )
 
 
+def require_odd_rows(odd: object, posterior: Posterior) -> None:
+    """Refuse what robula.odd_rows did not return, or returned for other rows."""
+    if not isinstance(odd, OddRows):
+        raise InputError(f"odd={show(odd)} is not what robula.odd_rows returns.")
+    _require_as_many(len(odd.weights), "odd", posterior)
+
+
+def _require_as_many(rows: int, name: str, posterior: Posterior) -> None:
+    if rows != len(posterior.row_weights):
+        raise InputError(
+            f"{name} is of {rows} rows, but the posterior is of {len(posterior.row_weights)}; pass that of its rows."
+        )
+
+
 @few_threads_for_small_data
 def odd_rows(
     posterior: Posterior,
@@ -199,6 +215,10 @@ def odd_rows(
 
     if not isinstance(posterior, Posterior):
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
+    if influence is not None:
+        if not isinstance(influence, Influence):
+            raise InputError(f"influence={show(influence)} is not what robula.influence returns.")
+        _require_as_many(len(influence.row_weights), "influence", posterior)
     table = data if isinstance(data, pd.DataFrame) else pd.DataFrame(_array(data, "data", 2))
     if len(table) != len(posterior.row_weights):
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,6 +116,10 @@ def contamination_path(
     selector : str, Selector or Posterior, optional
         Of a posterior, the selector that its run had.
 
+    Returns
+    -------
+    ContaminationPath
+
     Examples
     --------
     >>> import robula
@@ -129,6 +133,8 @@ def contamination_path(
             f"model={show(model)} is not a robula model of rows in memory; of a LargeModel, call robula.trust at each "
             "level."
         )
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise InputError(f"levels={show(levels)} is not a list of shares of bad rows, such as [0.0, 0.1, 0.2].")
     shares = [check_contamination(level) for level in levels]
     if not shares:
         raise InputError("levels is empty; pass at least one share of bad rows.")

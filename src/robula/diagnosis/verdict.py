@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robula._threads import few_threads_for_small_data
-from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words
+from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words, require_odd_rows
 from robula.exceptions import InputError
 from robula.kernels.preconditioned import Preconditioned
 from robula.result.convergence import convergence
@@ -123,6 +123,8 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         raise InputError("diagnose needs a posterior of at least four draws a chain.")
     if not (step_bias is None or isinstance(step_bias, StepBias)) or not (odd is None or isinstance(odd, OddRows)):
         raise InputError("diagnose takes what robula.step_bias and robula.odd_rows returned, or nothing.")
+    if odd is not None:
+        require_odd_rows(odd, posterior)
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
     found = convergence(posterior.draws)
@@ -156,10 +158,11 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
         # Of more rows than are judged at once the group is known in a sample only.
+        many = f"{len(posterior.contested)} " if len(posterior.contested) else ""
         where = "posterior.contested" if len(posterior.contested) else "robula.trust on some of the rows has them"
         severe.append(
-            f"A group of rows that may be mistakes decides the answer. Look at these rows first ({where}): take them "
-            "out if they are wrong, and give the model what it lacks if they are right."
+            f"The conclusions depend on a group of {many}rows that may be errors. Look at these rows first ({where}): "
+            "take them out if they are wrong, and give the model what it lacks if they are right."
         )
     if len(posterior.row_weights) <= (parameters := posterior.draws.shape[2]):
         mild.append(
@@ -238,7 +241,9 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             "burn_in, or a start nearer to the posterior."
         )
     if measured.guarded > GUARDED_SHARE:
-        severe.append(f"The drift was cut in {measured.guarded:.0%} of the draws: use a smaller step_size.")
+        severe.append(
+            f"The gradient was clipped (guard=True) in {measured.guarded:.0%} of the draws: use a smaller step_size."
+        )
     bias, inflation = measured.step_bias, posterior.settings.get("variance_inflation")
     if bias is not None:
         if not math.isfinite(bias.total):

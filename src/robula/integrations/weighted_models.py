@@ -47,5 +47,5 @@ def weighted(model: Model, weights: Any) -> Any:
     given = getattr(weights, "row_weights", getattr(weights, "weights", weights))
     rows: FloatArray = np.array(as_vector(given, "weights", model.n_rows))
     if (rows < 0).any():
-        raise InputError(f"weights has {int((rows < 0).sum())} negative value(s); a row counts 0 times or more.")
+        raise InputError(f"weights has {int((rows < 0).sum())} negative value(s); weights must be >= 0.")
     return model.log_density(rows) if isinstance(model, JaxModel) else model.reweigh(rows)

@@ -81,8 +81,10 @@ class LargeModel:
         of_rows = {"offset", "exposure", "row_weights"} & set(options)
         if of_rows:
             raise InputError(f"{sorted(of_rows)[0]} cannot be given for rows that are read in blocks.")
-        source = source_of(X, y).look()
         regression = issubclass(kind, Regression)
+        if y is not None and not regression:
+            raise InputError(f"{kind.__name__} has no response: leave y out.")
+        source = source_of(X, y).look()
         if source.rows < 2:
             raise InputError(f"there are {source.rows} rows; 2 or more are needed.")
         self.classes: tuple[Any, ...] = ()
@@ -191,7 +193,9 @@ def _two(labels: tuple[Any, ...]) -> tuple[Any, Any]:
         if labels and set(labels) <= set(known):
             return known
     if len(labels) != 2:
-        raise InputError(f"y has other labels than two ({show(labels)}); pass 0 and 1, or two names.")
+        # Where there are too many to be labels, none are known.
+        among = f" ({show(labels)} are among them)" if labels else ""
+        raise InputError(f"y has other than two distinct labels{among}; exactly two are needed, such as 0 and 1.")
     return labels[0], labels[1]
 
 

@@ -144,7 +144,7 @@ def resolve_prior(prior: Prior | None, dim: int) -> Prior:
     """Return a prior fit for ``dim`` parameters; None is flat."""
     if prior is None:
         return FlatPrior()
-    if not isinstance(prior, Prior):
+    if isinstance(prior, type) or not isinstance(prior, Prior):
         raise InputError(
             f"prior={show(prior)} is not a prior: pass robula.NormalPrior(mean, covariance), None for a flat prior, "
             "or an object with log_density, gradient, precision, check_dim and proper."

@@ -225,7 +225,7 @@ def _checked_weights(row_weights: ArrayInput, length: int) -> FloatArray:
     weights = as_vector(row_weights, "row_weights", length)
     if not weights.any():
         raise InputError("row_weights has only zeros; some row must count.")
-    advice = "a row counts 0 times or more."
+    advice = "weights must be >= 0."
     refuse_values(weights, weights < 0, "row_weights", what="below 0", advice=advice, labels=row_labels(row_weights))
     return weights
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robula._files import write_text
+from robula._files import file_path, write_text
 from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
 from robula._types import FloatArray
@@ -19,7 +19,7 @@ from robula._validation import show
 from robula.diagnosis.flipping_rows import Hinge
 from robula.diagnosis.prediction_errors import prediction_errors
 from robula.diagnosis.row_influence import Influence, influence
-from robula.diagnosis.rows_to_check import OddRows, odd_rows
+from robula.diagnosis.rows_to_check import OddRows, odd_rows, require_odd_rows
 from robula.exceptions import InputError
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.law import ModelWithLaw
@@ -96,14 +96,11 @@ def report(
         raise InputError(f"posterior={show(posterior)} is not a robula posterior; pass the result of robula.sample.")
     if not (model is None or isinstance(model, Model)):
         raise InputError(f"model={show(model)} is not a robula model of rows in memory; leave it out.")
-    target = Path(path)
+    target = file_path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist.")
     weights = posterior.row_weights
-    if data is not None and len(data) != len(weights):
-        raise InputError(f"data has {len(data)} rows, but the posterior is of {len(weights)}; pass the same rows.")
-    if sensitivity is not None and not set(_SENSITIVITY_COLUMNS) <= set(sensitivity.columns):
-        raise InputError(f"sensitivity needs the columns {', '.join(_SENSITIVITY_COLUMNS)}.")
+    _refuse_wrong_helpers(posterior, data, odd, plain, residuals, sensitivity)
     shown = quantities(posterior)
     plain = _plain(posterior, model, plain)
     ordered = lines(shown, plain)
@@ -156,6 +153,33 @@ def report(
     ]
     write_text(target, _page(title, "".join(body)))
     return target
+
+
+def _refuse_wrong_helpers(
+    posterior: Posterior, data: object, odd: object, plain: object, residuals: object, sensitivity: object
+) -> None:
+    """Refuse what is not of the kind that is shown, or of other rows than the posterior."""
+    import pandas as pd
+
+    rows = len(posterior.row_weights)
+    for name, table in (("data", data), ("sensitivity", sensitivity)):
+        if not (table is None or isinstance(table, pd.DataFrame)):
+            raise InputError(f"{name}={show(table)} is not a DataFrame; pass one, with the names of its columns.")
+    if isinstance(data, pd.DataFrame) and len(data) != rows:
+        raise InputError(f"data has {len(data)} rows, but the posterior is of {rows}; pass the same rows.")
+    if isinstance(sensitivity, pd.DataFrame) and not set(_SENSITIVITY_COLUMNS) <= set(sensitivity.columns):
+        raise InputError(f"sensitivity needs the columns {', '.join(_SENSITIVITY_COLUMNS)}.")
+    if odd is not None:
+        require_odd_rows(odd, posterior)
+    if not (plain is None or isinstance(plain, GaussianPosterior)):
+        raise InputError(f"plain={show(plain)} is not a normal posterior, such as model.gaussian_posterior() returns.")
+    if not (residuals is None or isinstance(residuals, Mapping)):
+        raise InputError(f"residuals={show(residuals)} is not a dict of one array for each name.")
+    for name, values in (residuals or {}).items():
+        if np.shape(values) != (rows,):
+            raise InputError(
+                f"residuals[{name!r}] has shape {np.shape(values)}; pass one number for each of {rows} rows."
+            )
 
 
 def _influence(posterior: Posterior, model: Model | None) -> Influence | None:

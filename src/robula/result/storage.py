@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from robula._files import digest, sealed, unsealed, whole_file
+from robula._files import digest, file_path, sealed, unsealed, whole_file
 from robula.exceptions import InputError
 from robula.result.posterior import Posterior
 
@@ -47,7 +46,7 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
     }
     # Through JSON and back: the hash is of what will be read.
     manifest = sealed(json.loads(json.dumps(manifest)))
-    target = Path(path)
+    target = file_path(path)
     if not target.parent.is_dir():
         raise InputError(f"cannot save to {str(target)!r}: the folder {str(target.parent)!r} does not exist.")
     with whole_file(target) as file:
@@ -55,7 +54,17 @@ def save(posterior: Posterior, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Posterior:
-    """Read a posterior written by :meth:`Posterior.save`; a damaged, changed or oversized file is refused."""
+    """Read a posterior written by :meth:`Posterior.save`; a damaged, changed or oversized file is refused.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Posterior
+    """
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"path={path!r} is not a file name.")
     try:

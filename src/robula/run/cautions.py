@@ -51,9 +51,9 @@ def warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
     if centre.bounded and centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
         heaviest = int(np.abs(centre.weakest_direction).argmax())
         warn(
-            f"the trusted rows say almost nothing about parameter {model.parameter_names[heaviest]!r} (or a "
-            "combination with it), although all rows together do: the rows that carry it are distrusted as a group, as "
-            "happens with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
+            f"the trusted rows hardly determine parameter {model.parameter_names[heaviest]!r} (or a combination with "
+            "it), although all rows together do: the rows that it depends on are distrusted as a group, as happens "
+            "with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
             BreakdownWarning,
         )
 
@@ -95,7 +95,8 @@ def warn_if_guarded(guarded: np.ndarray) -> None:
     share = float(guarded.mean()) if guarded.size else 0.0
     if share > GUARDED_SHARE:
         warn(
-            f"the drift was cut in {share:.0%} of the kept draws: the chains had not reached the posterior. "
+            f"the gradient was clipped (guard=True) in {share:.0%} of the kept draws: the chains had not reached the "
+            "posterior. "
             "Use a smaller step_size, a longer burn_in, or a start nearer to it.",
             GuardWarning,
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from robula._files import file_path
 from robula._threads import few_threads_for_small_data
 from robula._types import ArrayInput
 from robula._validation import budget_of, check_count, check_name, check_positive
@@ -204,7 +204,11 @@ def sample(
 
     interval = seconds_of(checkpoint_every)
     if checkpoint is not None:
-        checkpoint = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(Path(checkpoint), interval)
+        checkpoint = (
+            checkpoint
+            if isinstance(checkpoint, Checkpoints)
+            else Checkpoints(file_path(checkpoint, "checkpoint"), interval)
+        )
         checkpoint.begin(setup)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     looking = np.random.default_rng(root.spawn(1)[0])

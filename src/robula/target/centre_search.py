@@ -226,7 +226,7 @@ def find_centre(model: Model, selector: Selector, contamination: float, likeliho
             centre = None
     if centre is None or not (0 < centre.smoothness < np.inf and np.isfinite(centre.theta).all()):
         raise InputError(
-            "no centre of the posterior was found: its curvature there is not a positive number. "
-            "Bring the columns to ordinary scales, pass a proper prior, or (from_jax) another init."
+            "no mode of the robust posterior was found: the negative Hessian there is not positive definite. Rescale "
+            "the columns, pass a proper prior, or (from_jax) another init."
         )
     return centre

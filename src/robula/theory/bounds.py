@@ -214,6 +214,25 @@ def second_moment_bound(
 
     With ``smoothness`` the start is included, as it must be when the mode is not 0: the larger of this and d / L +
     |mode|^2.
+
+    Parameters
+    ----------
+    n, dim : int
+        Number of rows and of parameters.
+    contamination : float
+        epsilon, in [0, 0.5).
+    strong_convexity, smoothness : float
+        As for :func:`wasserstein_bound`.
+    C_R, C_sigma2 : float
+        As for :func:`wasserstein_bound`.
+    log_dim : float, optional
+        Instead of log d.
+    mode_norm : float, optional
+        Length of the mode.
+
+    Returns
+    -------
+    float
     """
     n, dim = check_count(n, "n", 1), check_count(dim, "dim", 1)
     epsilon = check_contamination(contamination)

@@ -29,6 +29,17 @@ def gaussian_excess(dim: int, delta: float) -> float:
 
     The singular values of a standard normal (N, d) matrix lie within sqrt(N) -+ this, each side with probability
     1 - delta (Davidson and Szarek 2001, theorem II.13).
+
+    Parameters
+    ----------
+    dim : int
+        Number of dimensions d.
+    delta : float
+        Probability with which the bound may fail, between 0 and 1.
+
+    Returns
+    -------
+    float
     """
     return math.sqrt(check_count(dim, "dim", 1)) + math.sqrt(2.0 * math.log(1.0 / check_probability(delta)))
 
@@ -38,6 +49,19 @@ def gaussian_fourth_norm(rows: float, dim: int, delta: float) -> float:
 
     ((3 N)^(1/4) + sqrt(d) + sqrt(2 log(1 / delta)))^4 / N: Chevet's inequality bounds the mean of the norm from l2 to
     l4 by E|g|_4 + E|h|_2, and the norm is a 1-Lipschitz function of the matrix.
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows N.
+    dim : int
+        Number of dimensions d.
+    delta : float
+        Probability with which the bound may fail, between 0 and 1.
+
+    Returns
+    -------
+    float
     """
     count = check_positive(rows, "rows", "the number of rows")
     return (math.pow(3.0 * count, 0.25) + gaussian_excess(dim, delta)) ** 4 / count
@@ -48,6 +72,19 @@ def gaussian_fourth_moment(rows: float, delta: float, scale: float = 1.0) -> flo
 
     3 plus the smaller of Cantelli's sqrt(96 / N (1 / delta - 1)) and, as in lem:gauss_fourth_moment,
     e (log(1 / delta) - 1)^2 sqrt(96 / N).
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows N.
+    delta : float
+        Probability with which the bound may fail, between 0 and 1.
+    scale : float, optional
+        Standard deviation of z.
+
+    Returns
+    -------
+    float
     """
     spread = math.sqrt(_VARIANCE / check_positive(rows, "rows", "the number of rows"))
     odds = 1.0 / check_probability(delta)
@@ -62,6 +99,20 @@ def fourth_moment_tail(rows: int, deviation: float, constant: float = C_Z4) -> f
 
     The paper leaves C_z4 open; (e sqrt(96))^(1/2) = 5.16 is enough. With Q = mean z^4 - 3, hypercontractivity gives
     |Q|_p <= (p - 1)^2 sqrt(96 / n) for p >= 2, so P(|Q| >= e (p - 1)^2 sqrt(96 / n)) <= e^-p.
+
+    Parameters
+    ----------
+    rows : int
+        Number of values n.
+    deviation : float
+        Distance of the mean fourth power from 3.
+    constant : float, optional
+        C_z4.
+
+    Returns
+    -------
+    float
+        At most 1.
     """
     n = check_count(rows, "rows", 1)
     away = check_non_negative(deviation, "deviation")

@@ -67,6 +67,19 @@ def contamination_level(contamination: float, n: int, delta: float = 0.05) -> Co
     """Bound the share of bad rows among n independent ones, each bad with probability ``contamination``.
 
     The paper's e_n is twice what Hoeffding's inequality needs for one side; it is kept.
+
+    Parameters
+    ----------
+    contamination : float
+        epsilon, in [0, 0.5).
+    n : int
+        Number of rows.
+    delta : float, optional
+        Probability with which the bound may fail, between 0 and 1.
+
+    Returns
+    -------
+    ContaminationLevel
     """
     epsilon, n = check_contamination(contamination), check_count(n, "n", 1)
     check_probability(delta)
@@ -202,6 +215,17 @@ def fourth_moment_constant(points: ArrayLike, iterations: int = 50) -> tuple[flo
 
     The lower end is the best local maximum found from many starts; the upper end is proved: with z the whitened points,
     (v'z)^4 <= |z|^2 (v'z)^2, so the supremum is at most the largest eigenvalue of E |z|^2 z z'.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, d)
+    iterations : int, optional
+        Steps of the search for the lower end.
+
+    Returns
+    -------
+    tuple of float
+        The lower and the upper end.
     """
     rows = _matrix(points, "points")
     values, vectors = np.linalg.eigh(rows.T @ rows / len(rows))

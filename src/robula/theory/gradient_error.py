@@ -25,7 +25,17 @@ ALL_ROWS_LIMIT = 1.0 - math.sqrt(0.5)
 
 
 def recursion_levels(dim: int) -> int:
-    """Number of halvings ceil(log2 d) from d dimensions to one: the truncations before the last estimate."""
+    """Number of halvings ceil(log2 d) from d dimensions to one: the truncations before the last estimate.
+
+    Parameters
+    ----------
+    dim : int
+        Number of dimensions d.
+
+    Returns
+    -------
+    int
+    """
     return (check_count(dim, "dim", 1) - 1).bit_length()
 
 
@@ -33,6 +43,17 @@ def last_level_share(contamination: float, dim: int) -> float:
     """Largest share of bad rows that the last level of Algorithm 2 as printed can meet.
 
     epsilon / (1 - epsilon)^(2 ceil(log2 d)), at most 1: what is left if no bad row is ever cut.
+
+    Parameters
+    ----------
+    contamination : float
+        The share of bad rows that is declared, in [0, 0.5).
+    dim : int
+        Number of dimensions d.
+
+    Returns
+    -------
+    float
     """
     epsilon = check_contamination(contamination)
     return min(1.0, epsilon * math.pow(1.0 - epsilon, -2 * recursion_levels(dim)))
@@ -81,6 +102,19 @@ def all_rows_constant(dim: int, level: float, fourth_moment: float) -> float:
     """C_R of thm:RULA_conv, proved, for the recursion on all rows and a ``level`` above 0.
 
     The gradient error is then at most sqrt(level C_R |Sigma| (1 + log d)).
+
+    Parameters
+    ----------
+    dim : int
+        Number of dimensions d.
+    level : float
+        eta, the share of bad rows that the estimator is told; above 0 and below 1 - sqrt(1/2) = 0.293.
+    fourth_moment : float
+        C_4, the bound on E (v'x)^4 / (E (v'x)^2)^2 over directions v.
+
+    Returns
+    -------
+    float
     """
     eta = check_positive(level, "level", "the share of bad rows")
     return all_rows_error_bound(dim, eta, 1.0, fourth_moment) ** 2 / (eta * (1.0 + math.log(dim)))
@@ -105,7 +139,23 @@ def gradient_error_bound(
 
 
 def one_dimensional_error(level: float, scale: float, fourth_moment: float, constant: float = 1.0) -> float:
-    """lem:1d_robust: C C_4^(1/4) sigma eta^(3/4)."""
+    """lem:1d_robust: C C_4^(1/4) sigma eta^(3/4).
+
+    Parameters
+    ----------
+    level : float
+        eta, the share of bad rows, in [0, 1/6).
+    scale : float
+        Standard deviation sigma of the clean points.
+    fourth_moment : float
+        C_4, the bound on E (v'x)^4 / (E (v'x)^2)^2 over directions v.
+    constant : float, optional
+        The universal constant C; the paper does not give it.
+
+    Returns
+    -------
+    float
+    """
     eta = _appendix_level(level)
     return _factor(fourth_moment, constant) * check_non_negative(scale, "scale") * math.pow(eta, 0.75)
 
@@ -113,7 +163,27 @@ def one_dimensional_error(level: float, scale: float, fourth_moment: float, cons
 def ball_radius(
     dim: int, level: float, covariance_norm: float, covariance_trace: float, fourth_moment: float, constant: float = 1.0
 ) -> float:
-    """lem:bnd_ptn_rad: C C_4^(1/4) (sqrt(d |Sigma|) / eta^(1/4) + sqrt(tr Sigma) eta^(3/4)), for eta above 0."""
+    """lem:bnd_ptn_rad: C C_4^(1/4) (sqrt(d |Sigma|) / eta^(1/4) + sqrt(tr Sigma) eta^(3/4)), for eta above 0.
+
+    Parameters
+    ----------
+    dim : int
+        Number of dimensions d.
+    level : float
+        eta, the share of bad rows, in (0, 1/6).
+    covariance_norm : float
+        Largest eigenvalue of the clean points' covariance.
+    covariance_trace : float
+        Trace of the same covariance.
+    fourth_moment : float
+        C_4, the bound on E (v'x)^4 / (E (v'x)^2)^2 over directions v.
+    constant : float, optional
+        The universal constant C; the paper does not give it.
+
+    Returns
+    -------
+    float
+    """
     eta = check_positive(_appendix_level(level), "level", "the share of outliers")
     dim = check_count(dim, "dim", 1)
     near = math.sqrt(dim * check_non_negative(covariance_norm, "covariance_norm")) / math.pow(eta, 0.25)
@@ -124,14 +194,47 @@ def ball_radius(
 def truncation_shift(
     level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0
 ) -> tuple[float, float]:
-    """lem:shifts: bounds on the shift of the clean mean and on the clean covariance's norm after truncation."""
+    """lem:shifts: bounds on the shift of the clean mean and on the clean covariance's norm after truncation.
+
+    Parameters
+    ----------
+    level : float
+        eta, the share of bad rows, in [0, 1/6).
+    covariance_norm : float
+        Largest eigenvalue of the clean points' covariance.
+    fourth_moment : float
+        C_4, the bound on E (v'x)^4 / (E (v'x)^2)^2 over directions v.
+    constant : float, optional
+        The universal constant C; the paper does not give it.
+
+    Returns
+    -------
+    tuple of float
+        Bound on the length of the shift, and on the norm of the covariance.
+    """
     eta = _appendix_level(level)
     size = check_non_negative(covariance_norm, "covariance_norm")
     return _factor(fourth_moment, constant) * math.pow(eta, 0.75) * math.sqrt(size), (constant * eta + 1.0) * size
 
 
 def low_variance_error(level: float, covariance_norm: float, fourth_moment: float, constant: float = 1.0) -> float:
-    """lem:error_bnd_proj: bound on |eta P_W delta_mu|^2, eta ((C eta + 1) + C C_4^(1/2) eta^(1/2)) |Sigma|."""
+    """lem:error_bnd_proj: bound on |eta P_W delta_mu|^2, eta ((C eta + 1) + C C_4^(1/2) eta^(1/2)) |Sigma|.
+
+    Parameters
+    ----------
+    level : float
+        eta, the share of bad rows, in [0, 1/6).
+    covariance_norm : float
+        Largest eigenvalue of the clean points' covariance.
+    fourth_moment : float
+        C_4, the bound on E (v'x)^4 / (E (v'x)^2)^2 over directions v.
+    constant : float, optional
+        The universal constant C; the paper does not give it.
+
+    Returns
+    -------
+    float
+    """
     eta = _appendix_level(level)
     size = check_non_negative(covariance_norm, "covariance_norm")
     return eta * ((constant * eta + 1.0) + constant * math.sqrt(fourth_moment * eta)) * size

@@ -114,13 +114,13 @@ def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:
     rows, words = fits[0].rows.count, []
     if share > _MANY:
         words.append(
-            f"{share:.0%} of the rows are called bad, and so many are rarely mistakes (look at them: two kinds of rows "
-            "need a column that tells them apart, a curve needs squares or a log)"
+            f"{share:.0%} of the rows are classified as bad, and gross errors are usually 1 to 10 % (look at these "
+            "rows: is a grouping variable missing, or a nonlinear effect, such as squares or a log of a column?)"
         )
     elif rows < constants.FEW_ROWS and share * rows > _ONE_ROW:
         words.append(
-            f"{share * rows:.0f} of only {rows} rows are called bad: so few hardly tell mistakes from a law that is a "
-            "little off (look at these rows, and compare with contamination=0)"
+            f"{share * rows:.0f} of only {rows} rows are classified as bad: so few rows hardly tell errors from a law "
+            "that is a little off (look at these rows, and compare with contamination=0)"
         )
     return tuple(words)
 

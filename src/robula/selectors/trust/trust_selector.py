@@ -110,8 +110,8 @@ def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = No
         return weigh_explanations(model, contamination, exact_law)
     except np.linalg.LinAlgError:
         raise InputError(
-            "the rows cannot be weighed: the model fits most of them exactly, so their noise cannot be told. Pass "
-            "noise_scale= as a number, or use contamination=0."
+            "the noise scale cannot be estimated: the model fits most rows exactly. Pass noise_scale= as a number, or "
+            "use contamination=0."
         ) from None
 
 
