@@ -22,13 +22,12 @@ from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
 from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
-from robula.selectors.trust.feature_space import FeatureSpace
+from robula.selectors.trust.feature_space import BlockMap, FeatureSpace
 from robula.selectors.trust.gate import GateScales, gate_log_odds, gate_precision
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.streamed_population import BlockRows, PopulationRule
-from robula.selectors.trust.streamed_space import BlockMap
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
 
 _SURELY_CLEAN = -700.0
