@@ -17,9 +17,10 @@ from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
 from robula.models.precision import is_positive, weighted_precision
+from robula.models.tail_scores import log_of_the_rest
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, standardised
-from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
+from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision, improved_gate
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 
@@ -85,7 +86,7 @@ class FlipExplanation:
     def _expect(self) -> tuple[FloatArray, FloatArray]:
         """Find weights and likelihood; returns log-likelihoods (n,) of right labels and log odds (n,) of flips."""
         right = self._model.log_likelihood(self.theta)
-        wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
+        wrong = log_of_the_rest(right) - self._log_others
         if self._gated:
             self._columns = self._gate_columns(right, wrong)
         log_odds = gate_log_odds(self._columns, self.gate)
@@ -201,12 +202,9 @@ class FlipExplanation:
         return gate_columns(vote, sure, self._space.distance)
 
     def _improve_gate(self, expected: FloatArray) -> None:
-        precision = gate_precision(len(self.gate))
-        gradient = self._columns.T @ (self._flipped - expected) - precision * self.gate
         variance = expected * (1.0 - expected) + 1e-9
-        information = (self._columns.T * variance) @ self._columns + np.diag(precision)
-        step = np.linalg.solve(information, gradient)
-        self.gate = self.gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        residual = self._flipped - expected
+        self.gate = improved_gate(self.gate, self._columns, residual, variance, damping=0.0, longest=2.0)
         # Only towards where flipped rows are: among rows of equal features, the flipped ones have the smaller vote,
         # because their own is left out, and a negative slope would know them by that.
         self.gate[1] = max(self.gate[1], 0.0)
