@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import robula
+from robula.run.descriptions import build, describe
 from robula.run.repeat import repeat, setup_of
-from robula.run.setup import Setup, build, describe
+from robula.run.setup import Setup
 
 PROBLEM = robula.simulate.linear_regression(n_clean=150, dim=3, contamination=0.1, seed=3)
 MODEL = PROBLEM.model

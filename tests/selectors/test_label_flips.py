@@ -8,7 +8,8 @@ import pytest
 import robula
 from robula.models.posterior_mode import HeldPrecision
 from robula.models.precision import weighted_precision
-from robula.selectors.trust import label_flips
+from robula.selectors.trust import label_flips, label_search
+from robula.selectors.trust.feature_space import FeatureMap
 
 
 @pytest.fixture
@@ -32,8 +33,8 @@ def test_a_look_at_some_rows_chooses_the_same_beginning_in_any_order(group, monk
     assert whole.weights[:100].mean() < 0.1
     fits = []
     made = label_flips.FlipExplanation
-    monkeypatch.setattr(label_flips, "FlipExplanation", lambda *a, **k: fits.append(made(*a, **k)) or fits[-1])
-    monkeypatch.setattr(label_flips, "_LOOKED_AT", 600)
+    monkeypatch.setattr(label_search, "FlipExplanation", lambda *a, **k: fits.append(made(*a, **k)) or fits[-1])
+    monkeypatch.setattr(label_search, "_LOOKED_AT", 600)
     looked = found(X, y)
     # Three beginnings on 600 rows, the best of them on all.
     assert [len(fit.weights) for fit in fits if len(fit.gate) == 4] == [600, 600, 600, 900]
@@ -48,7 +49,7 @@ def test_what_is_out_of_reach_is_given_up(monkeypatch):
     y = rng.uniform(size=1500) < 1.0 / (1.0 + np.exp(-3.0 * X @ np.ones(4)))
     y ^= rng.uniform(size=1500) < 0.15
     model = robula.LogisticModel(X, y.astype(float), prior=robula.NormalPrior(0.0, 2.0))
-    space = label_flips.FeatureMap(X).space
+    space = FeatureMap(X).space
     start = np.zeros(4), np.full(1500, 0.01)
     steps = []
     within = label_flips.within_budget
@@ -67,7 +68,7 @@ def test_labels_at_a_rate_solve_their_equations_whatever_precision_is_held(group
     held = HeldPrecision()
     if size is not None:
         held.hold(size * weighted_precision(model, np.ones(900), np.zeros(4)))
-    space = label_flips.FeatureMap(X).space
+    space = FeatureMap(X).space
     fit = label_flips.FlipExplanation(model, space, 0.2, np.zeros(4), np.full(900, 0.1), 0.1, held)
     slope = model.weighted_gradient(fit.theta, fit.weights) + model.prior.gradient(fit.theta)
     precision = weighted_precision(model, fit.weights, fit.theta)

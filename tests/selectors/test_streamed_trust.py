@@ -8,10 +8,9 @@ import pytest
 import robula
 from robula.models import large_model, law
 from robula.models.large_model import LargeModel
-from robula.selectors.trust.feature_space import FeatureMap
+from robula.selectors.trust.feature_space import BlockMap, FeatureMap
 from robula.selectors.trust.streamed_population import PopulationRule
 from robula.selectors.trust.streamed_rules import rules_of
-from robula.selectors.trust.streamed_space import BlockMap
 from robula.selectors.trust.streamed_trust import prepared_for
 from robula.selectors.trust.trust_selector import TrustSelector, judge, weigh
 

@@ -17,8 +17,8 @@ from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode
 from robula.models.precision import weighted_precision
 from robula.result.posterior import Posterior
+from robula.run.descriptions import build
 from robula.run.repeat import setup_of
-from robula.run.setup import build
 from robula.selectors import resolve_selector
 from robula.selectors.selection import Selector
 from robula.selectors.trust.streamed_trust import prepared_for

@@ -36,6 +36,8 @@ from robula.selectors.trust.explanation_kinds import Kind
 
 #: The verdicts, best first.
 USABLE, WITH_CARE, NOT_YET = "usable", "usable with care", "not usable yet"
+# Those that forbid the use of a run, and those that do not.
+Problems = tuple[list[str], list[str]]
 
 
 class Diagnosis(NamedTuple):
@@ -145,8 +147,23 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
 
-def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[list[str], list[str]]:
-    """Problems that forbid the use of the run, and those that do not."""
+def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> Problems:
+    """What speaks against the run, by subject."""
+    severe: list[str] = []
+    mild: list[str] = []
+    for more_severe, more_mild in (
+        _of_the_law(posterior),
+        _of_the_rows(posterior),
+        _of_the_chains(measured, posterior, worst),
+        _of_the_steps(measured, posterior),
+    ):
+        severe += more_severe
+        mild += more_mild
+    return severe, mild
+
+
+def _of_the_law(posterior: Posterior) -> Problems:
+    """Whether the model fits, and has rows enough."""
     severe: list[str] = []
     mild: list[str] = []
     found = posterior.settings.get("rows_found") or {}
@@ -169,6 +186,14 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             f"There are {len(posterior.row_weights)} rows for {parameters} parameters: the prior decides much of the "
             "answer, and which rows are wrong cannot be told."
         )
+    return severe, mild
+
+
+def _of_the_rows(posterior: Posterior) -> Problems:
+    """What was called bad; none of it forbids the use."""
+    mild: list[str] = []
+    found = posterior.settings.get("rows_found") or {}
+    rows = max(len(posterior.row_weights), 1)
     removed = 1.0 - float(posterior.row_weights.mean())
     budget = posterior.settings.get("contamination_budget")
     if budget != posterior.settings.get("contamination") and removed > MANY_BAD_ROWS:
@@ -201,6 +226,13 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
         )
     if found.get("beyond_budget"):
         mild.append(f"{found['beyond_budget']} more rows are unmistakably bad than were declared: check them.")
+    return [], mild
+
+
+def _of_the_chains(measured: Diagnosis, posterior: Posterior, worst: str) -> Problems:
+    """Whether the chains agree, and are long enough."""
+    severe: list[str] = []
+    mild: list[str] = []
     size, r_hat = measured.effective_sample_size, measured.r_hat
     if independent := bool(posterior.settings.get("independent")):
         # What is measured of independent draws is chance: R-hat is 1, and each of them is an effective one.
@@ -229,6 +261,13 @@ def _findings(measured: Diagnosis, posterior: Posterior, worst: str) -> tuple[li
             if independent
             else f"Only {size:.0f} effective draws: make {times} times as many steps (draws= or thin=){faster}."
         )
+    return severe, mild
+
+
+def _of_the_steps(measured: Diagnosis, posterior: Posterior) -> Problems:
+    """Whether the selector keeps its promise in every step, and the step size is small enough."""
+    severe: list[str] = []
+    mild: list[str] = []
     share = posterior.settings.get("last_level_share", 0.0)
     if share >= 0.5:
         severe.append(

@@ -9,6 +9,7 @@ from robula.models.law import Tails
 from robula.models.model import unique_names, weighted_sum
 from robula.models.priors import Prior, require_proper, resolve_prior
 from robula.models.regression import Regression, joined
+from robula.models.tail_scores import log_of_the_rest
 from robula.tables.arrays import encode_classes, refuse_misaligned
 
 
@@ -81,9 +82,7 @@ class MultinomialModel(Regression):
     def predictor(self, theta: FloatArray) -> FloatArray:
         """Log odds of the row's own class, shape (..., n): how sure the model is of it."""
         right = self.log_likelihood(theta)
-        with np.errstate(divide="ignore"):
-            odds: FloatArray = right - np.log(np.maximum(-np.expm1(right), 1e-300))
-        return odds
+        return right - log_of_the_rest(right)
 
     def log_likelihood(self, theta: FloatArray) -> FloatArray:
         """Log-likelihood of each row, shape (..., n)."""

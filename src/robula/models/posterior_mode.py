@@ -1,4 +1,8 @@
-"""The one mode finder: Newton's method on a weighted log posterior, or L-BFGS where a Hessian cannot be afforded."""
+"""The one mode finder: Newton's method on a weighted log posterior, or L-BFGS where a Hessian cannot be afforded.
+
+Only a robust centre is looked for by other steps (``target/centre_search.py``): a robust drift is the gradient of
+nothing, so there is no density to go uphill on.
+"""
 
 from __future__ import annotations
 
@@ -243,7 +247,10 @@ def newton_mode(
 
 
 def limited_memory_mode(
-    log_density: Callable[[FloatArray], float], gradient: Callable[[FloatArray], FloatArray], start: FloatArray
+    log_density: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    steps: int = _LIMITED_MEMORY_STEPS,
 ) -> FloatArray:
     """L-BFGS on any log density, by its gradients alone: for models whose Hessian is too large."""
 
@@ -251,7 +258,7 @@ def limited_memory_mode(
         value = log_density(theta)
         return (-value, -gradient(theta)) if np.isfinite(value) else (1e300, np.zeros_like(theta))
 
-    options = {"maxiter": _LIMITED_MEMORY_STEPS}
+    options = {"maxiter": steps}
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x, dtype=np.float64)
 

@@ -86,6 +86,13 @@ def log_beta_cdf(a: FloatArray, b: FloatArray, logit: FloatArray) -> FloatArray:
     return result
 
 
+def log_of_the_rest(log_probability: FloatArray) -> FloatArray:
+    """Log of 1 - p from log p, elementwise; where nothing is left, of the least number."""
+    with np.errstate(divide="ignore"):
+        rest: FloatArray = np.log(np.maximum(-np.expm1(log_probability), 1e-300))
+    return rest
+
+
 def _log(probability: FloatArray) -> tuple[FloatArray, np.ndarray]:
     """Its logarithm, and where it is too small to be trusted; there the logarithm of that bound."""
     far = np.atleast_1d(probability < _SMALL)

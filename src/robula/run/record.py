@@ -13,7 +13,8 @@ from robula.models.law import ModelWithLaw
 from robula.models.model import Model
 from robula.run.assembly import Assembly
 from robula.run.collector import Collected
-from robula.run.setup import Setup, class_path
+from robula.run.descriptions import class_path
+from robula.run.setup import Setup
 from robula.run.step_pair import StepBias
 from robula.selectors.selection import Selector
 

@@ -31,10 +31,11 @@ from robula.run.cautions import (
 )
 from robula.run.checkpoint import Checkpoints, seconds_of
 from robula.run.collector import Collector, collect, widened
+from robula.run.descriptions import describe
 from robula.run.driver import iterate, track
 from robula.run.large_run import sample_large
 from robula.run.record import record_of_run, record_of_seed
-from robula.run.setup import Setup, describe, describe_seed, describe_step, seed_sequence
+from robula.run.setup import Setup, describe_seed, describe_step, seed_sequence
 from robula.run.starts import check_start, draw_start
 from robula.run.step_choice import (
     StepFor,

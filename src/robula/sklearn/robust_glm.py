@@ -27,9 +27,9 @@ from robula.result.posterior import Posterior
 from robula.result.thresholds import DISTRUSTED
 from robula.run.checkpoint import checkpoints_at
 from robula.run.sampler import sample
-from robula.run.setup import seed_of_random_state
 from robula.selectors.selection import Selector
 from robula.sklearn.coordinates import Coordinates, identity_coordinates, in_coordinates, robust_coordinates
+from robula.sklearn.random_states import seed_of_random_state
 from robula.tables.arrays import as_vector
 from robula.tables.missing_codes import codes_of_columns
 from robula.tables.row_source import RowSource

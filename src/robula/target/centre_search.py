@@ -10,12 +10,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import fmin_l_bfgs_b
 
 from robula._types import FloatArray
 from robula.exceptions import InputError
 from robula.models.model import Model
-from robula.models.posterior_mode import weighted_mode
+from robula.models.posterior_mode import limited_memory_mode, weighted_mode
 from robula.selectors.selection import Selection, Selector
 from robula.target.frozen_gradient import frozen_mean
 from robula.target.robust_centre import FLAT, RobustCentre, TrustedCurvature
@@ -192,19 +191,12 @@ def climb(
     """Select rows and go uphill with L-BFGS, in turn; returns where it ends and the rows trusted there."""
     theta = start
     for _ in range(selections):
-        found = _uphill(_trust(model, selector, contamination, likelihood_rows, theta), theta)
+        trusted = _trust(model, selector, contamination, likelihood_rows, theta)
+        found = limited_memory_mode(trusted.log_density, trusted.gradient, theta, _ITERATIONS)
         if not np.isfinite(found).all():
             break
         theta = found
     return theta, _trust(model, selector, contamination, likelihood_rows, theta)
-
-
-def _uphill(trusted: TrustedCurvature, theta: FloatArray) -> FloatArray:
-    def objective(position: FloatArray) -> tuple[float, FloatArray]:
-        return -trusted.log_density(position), -trusted.gradient(position)
-
-    found, _, _ = fmin_l_bfgs_b(objective, theta, maxiter=_ITERATIONS)
-    return np.asarray(found, dtype=np.float64)
 
 
 def _trust(

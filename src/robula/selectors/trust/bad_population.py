@@ -9,9 +9,10 @@ import numpy as np
 from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import standardised
-from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
+from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, improved_gate
 from robula.selectors.trust.row_law import log_normal_mass
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
+from robula.selectors.trust.weighted_median import weighted_median
 
 _HALF = np.concatenate([np.arange(0.0, 3.01, 0.25), [3.5, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0, 50.0, np.inf]])
 EDGES = np.concatenate([-_HALF[:0:-1], _HALF])
@@ -47,10 +48,7 @@ def scale_of_gross_rows(scores: Scores, members: FloatArray, scale: float) -> fl
     # An ordinary response to wrong features says nothing of how far gross ones are out.
     far = np.where(scores.ordinary > far_log_density(scores, scale), 0.0, members) + 1e-12
     sizes = np.abs(scores.point)
-    order = np.argsort(sizes, kind="stable")
-    total = np.cumsum(far[order])
-    middle = min(int(np.searchsorted(total, 0.5 * total[-1])), len(sizes) - 1)
-    return max(constants.GROSS_SCALE, float(sizes[order[middle]]))
+    return max(constants.GROSS_SCALE, weighted_median(sizes, far))
 
 
 GROSS_SHARES = np.diff(0.5 + np.arctan(EDGES / constants.GROSS_SCALE) / math.pi)
@@ -172,12 +170,8 @@ class BadPopulation:
 
     def improve_gate(self, members: FloatArray, expected: FloatArray) -> None:
         """One damped Newton step of the gate towards the members (n,), from the shares (n,) that it expects."""
-        precision = gate_precision(len(self.gate))
-        gradient = self._columns.T @ (members - expected) - precision * self.gate
         variance = expected * (1.0 - np.minimum(expected, 0.999)) + 1e-9
-        information = (self._columns.T * variance) @ self._columns + np.diag(precision)
-        step = np.linalg.solve(information + 0.05 * np.diag(np.diag(information)), gradient)
-        self.gate = self.gate + step * min(1.0, 4.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        self.gate = improved_gate(self.gate, self._columns, members - expected, variance, damping=0.05, longest=4.0)
 
     def log_prior(self) -> float:
         """Log prior density of the gate's slopes, without its constant."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robula._types import FloatArray
+from robula._types import FloatArray, IntArray
 from robula.selectors.trust import trust_constants as constants
+from robula.tables.cell_limits import CellLimits, Codes
 
 # Directions with less than this share of the largest spread are rounding.
 _RANK = 1e-8
@@ -117,13 +118,28 @@ class FeatureMap:
         deviation = 1.4826 * _medians(np.abs(independent))
         self._deviation = np.where(deviation > 1e-6, deviation, 1.0)
         independent /= self._deviation
-        bounded = independent / np.sqrt(1.0 + (independent / _BOUND) ** 2)
-        self._centre, self._factor, inner = _concentrated(bounded)
-        far = np.log1p(np.einsum("ij,ij->i", inner, inner) / self.rank)
+        self._centre, self._factor, inner = _concentrated(_bounded(independent))
+        far = _log_distances(inner)
         self._usual_distance = _median(far)
         self._distance_unit = max(1.4826 * _median(np.abs(far - self._usual_distance)), _LEAST_DEVIATION)
         distance = (far - self._usual_distance) / self._distance_unit
         self.space = FeatureSpace(whitened, np.clip(inner, -_CLIP, _CLIP, out=inner), distance, none, nothing)
+
+    def of_others(self) -> OtherRows | None:
+        """Return the same map for rows that had no part in it; None where no column varies."""
+        if not self.rank:
+            return None
+        whitening = self._whitening / self._spread[:, None]
+        return OtherRows(
+            mean=self._mean,
+            columns=slice(None) if self._kept.all() else np.flatnonzero(self._kept),
+            both=np.hstack([whitening, whitening @ self._axes / self._deviation]),
+            shift=self._middle / self._deviation,
+            factor=self._factor,
+            centre=self._centre @ self._factor,
+            usual_distance=self._usual_distance,
+            distance_unit=self._distance_unit,
+        )
 
     def directions(self, whitened: FloatArray) -> FloatArray:
         """Coordinates (n, k) of the rows that define the map along the directions in which they look least normal."""
@@ -138,6 +154,81 @@ class FeatureMap:
                 found.append(direction)
         along: FloatArray = whitened @ np.stack(found, axis=1)
         return along
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """A feature map without the rows that define it: small, and of few operations a row, because passes ask it of all.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (d,)
+    columns : slice or ndarray of int
+        Those that vary.
+    both : ndarray, shape (k, 2 r)
+        Whitening, and what leads to the axes in units of their deviations, side by side.
+    shift : ndarray, shape (r,)
+        Middles on the axes in these units.
+    factor : ndarray, shape (r, r)
+        Whitening by the inner rows.
+    centre : ndarray, shape (r,)
+        Of the inner rows, whitened.
+    usual_distance, distance_unit : float
+        Median and median deviation of log distances.
+    """
+
+    mean: FloatArray
+    columns: slice | IntArray
+    both: FloatArray
+    shift: FloatArray
+    factor: FloatArray
+    centre: FloatArray
+    usual_distance: float
+    distance_unit: float
+
+    def __call__(self, features: FloatArray) -> FeatureSpace:
+        """Coordinates of rows with these features (m, d), without directions and without a look at their cells."""
+        none, rank = np.zeros((len(features), 0)), len(self.shift)
+        both = (features - self.mean)[:, self.columns] @ self.both
+        inner = _bounded(both[:, rank:] - self.shift) @ self.factor - self.centre
+        distance = (_log_distances(inner) - self.usual_distance) / self.distance_unit
+        cut = np.clip(inner, -_CLIP, _CLIP, out=inner)
+        return FeatureSpace(both[:, :rank], cut, distance, none, np.zeros(len(features)))
+
+
+class BlockMap:
+    """Where rows of a block are by the coordinates of a table, and what their cells say, column by column.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, d)
+        Of the rows that define the coordinates.
+    codes : tuple of tuple of float, d of them
+        Values of each column that stand for "missing".
+    """
+
+    def __init__(self, features: FloatArray, codes: Codes) -> None:
+        self._of_others, self._limits = FeatureMap(features).of_others(), CellLimits(features, codes)
+
+    def __call__(self, features: FloatArray) -> FeatureSpace:
+        """Coordinates of rows with these features (m, d); their directions are left out, (m, 0)."""
+        apart = bounded_odds(self._limits(features))
+        if self._of_others is None:
+            none = np.zeros((len(features), 0))
+            return FeatureSpace(none, none, np.zeros(len(features)), none, apart)
+        return replace(self._of_others(features), apart=apart)
+
+
+def _bounded(along: FloatArray) -> FloatArray:
+    """Coordinates (n, r) of which none is beyond six spreads."""
+    bounded: FloatArray = along / np.sqrt(1.0 + (along / _BOUND) ** 2)
+    return bounded
+
+
+def _log_distances(inner: FloatArray) -> FloatArray:
+    """Log distances (n,) of rows from the middle of the inner ones, by their coordinates (n, r)."""
+    far: FloatArray = np.log1p(np.einsum("ij,ij->i", inner, inner) / inner.shape[1])
+    return far
 
 
 def standardised(values: FloatArray) -> FloatArray:

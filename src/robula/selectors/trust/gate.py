@@ -40,6 +40,35 @@ def gate_log_prior(gate: FloatArray) -> float:
     return -0.5 * float(((slopes / np.array(constants.GATE_SLOPES[: len(slopes)])) ** 2).sum())
 
 
+def improved_gate(
+    gate: FloatArray,
+    columns: FloatArray,
+    residual: FloatArray,
+    variance: FloatArray,
+    *,
+    damping: float,
+    longest: float,
+) -> FloatArray:
+    """Return a gate (k,) after one Newton step.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (n, k)
+    residual, variance : ndarray, shape (n,)
+        Of the rows' membership, from the shares that the gate expects.
+    damping : float
+        Share of the information's diagonal that is added to it.
+    longest : float
+        Most that the log odds of a row may change.
+    """
+    precision = gate_precision(len(gate))
+    gradient = columns.T @ residual - precision * gate
+    information = (columns.T * variance) @ columns + np.diag(precision)
+    step = np.linalg.solve(information + damping * np.diag(np.diag(information)), gradient)
+    moved: FloatArray = gate + step * min(1.0, longest / max(float(np.abs(columns @ step).max()), 1e-9))
+    return moved
+
+
 class GateScales:
     """Gate features of any rows, on the scales that the fit's own rows had."""
 

@@ -13,31 +13,24 @@ import math
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from robula._types import FloatArray, IntArray
+from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
 from robula.models.precision import is_positive, weighted_precision
+from robula.models.tail_scores import log_of_the_rest
 from robula.selectors.trust import trust_constants as constants
-from robula.selectors.trust.explanation_kinds import Kind
-from robula.selectors.trust.feature_space import FeatureMap, FeatureSpace, standardised
-from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision
+from robula.selectors.trust.feature_space import FeatureSpace, standardised
+from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision, improved_gate
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
 # Squared length of a step, in posterior widths, at which theta at a rate has arrived; growing so many times it is lost.
 _ARRIVED, _ASTRAY = 1e-6, 100.0
-# Rounds, and steps of each: few where a precision is held, because which labels fit worst is settled before theta is.
-_TRIMMING_STEPS, _TRIMMED_STEPS, _TRIMMED_HELD = 10, 25, 4
-# Nats behind another explanation that no step makes up for.
-_OUT_OF_REACH = 30.0
 # Products that a precision is a sum of, n d^2, from which on it is held: below, exact steps take no time and end at the
 # same weights, to rounding, whatever the model was written in.
 _WORTH_HOLDING = 5e6
-# Of more rows than these, as many say which of several beginnings leads furthest.
-_LOOKED_AT = 10_000
 _MOST_VOLUME = 9.0
-_RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
 
 
 class FlipExplanation:
@@ -93,7 +86,7 @@ class FlipExplanation:
     def _expect(self) -> tuple[FloatArray, FloatArray]:
         """Find weights and likelihood; returns log-likelihoods (n,) of right labels and log odds (n,) of flips."""
         right = self._model.log_likelihood(self.theta)
-        wrong = np.log(np.maximum(-np.expm1(right), 1e-300)) - self._log_others
+        wrong = log_of_the_rest(right) - self._log_others
         if self._gated:
             self._columns = self._gate_columns(right, wrong)
         log_odds = gate_log_odds(self._columns, self.gate)
@@ -105,7 +98,7 @@ class FlipExplanation:
 
     def _alternate(self, reach: float) -> None:
         """Weights, gate and theta by turns."""
-        before, beside, held = -np.inf, -np.inf, _held_for(self._model)
+        before, beside, held = -np.inf, -np.inf, held_for(self._model)
         for step in range(_STEPS):
             right, log_odds = self._expect()
             value = self.log_likelihood + self._log_prior()
@@ -209,12 +202,9 @@ class FlipExplanation:
         return gate_columns(vote, sure, self._space.distance)
 
     def _improve_gate(self, expected: FloatArray) -> None:
-        precision = gate_precision(len(self.gate))
-        gradient = self._columns.T @ (self._flipped - expected) - precision * self.gate
         variance = expected * (1.0 - expected) + 1e-9
-        information = (self._columns.T * variance) @ self._columns + np.diag(precision)
-        step = np.linalg.solve(information, gradient)
-        self.gate = self.gate + step * min(1.0, 2.0 / max(float(np.abs(self._columns @ step).max()), 1e-9))
+        residual = self._flipped - expected
+        self.gate = improved_gate(self.gate, self._columns, residual, variance, damping=0.0, longest=2.0)
         # Only towards where flipped rows are: among rows of equal features, the flipped ones have the smaller vote,
         # because their own is left out, and a negative slope would know them by that.
         self.gate[1] = max(self.gate[1], 0.0)
@@ -287,61 +277,6 @@ def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, prec
     return log_likelihood + float(model.prior.log_density(theta)) + volume
 
 
-def _held_for(model: ModelWithLaw) -> HeldPrecision | None:
+def held_for(model: ModelWithLaw) -> HeldPrecision | None:
+    """Return where a precision is held from step to step; None where exact steps take no time."""
     return HeldPrecision() if model.n_rows * model.dim**2 > _WORTH_HOLDING else None
-
-
-def explain_labels(model: ModelWithLaw, budget: float) -> dict[Kind, NoFlips | FlipExplanation | FlipsAtAnyRate]:
-    """Explanations of labels by kind."""
-    n = model.n_rows
-    plain = weighted_mode(model, np.ones(n), model.initial, held=_held_for(model))
-    nothing, space = NoFlips(model, plain), FeatureMap(model.covariates).space
-    # Beyond half of the smaller class, most of its labels would be wrong.
-    most = min(budget, 0.5 * float(np.unique(np.asarray(model.response), return_counts=True)[1].min()) / n)
-    rates = _RATES[most >= _RATES] if most >= _RATES[0] else np.array([most])
-    at_rates: list[FlipExplanation] = []
-    held, before, last = HeldPrecision(), plain, plain
-    held.hold(nothing.precision)
-    apart = np.diff(rates, prepend=0.0)
-    for rate, further in zip(rates, [1.0, *(apart[1:] / apart[:-1])], strict=True):
-        # Straight on from the two rates before.
-        start = last + further * (last - before)
-        at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate), held))
-        before, last = last, at_rates[-1].theta
-    flipped = FlipsAtAnyRate(at_rates, rates, most)
-    reach = max(nothing.evidence, flipped.evidence) - _OUT_OF_REACH
-    trimmed, dropped = _trimmed(model, plain, budget)
-    far = 0.9 * (space.distance > np.quantile(space.distance, 1.0 - budget))
-    tried = [(plain, np.full(n, 0.1 * budget)), (trimmed, 0.9 * dropped), (plain, far)]
-    if n > _LOOKED_AT:
-        some = _systematic_sample(model, space)
-        part, there = model.take(some), space.take(some)
-        assert isinstance(part, ModelWithLaw)
-        looked = [FlipExplanation(part, there, budget, theta, who[some], None).evidence for theta, who in tried]
-        tried = [tried[int(np.argmax(looked))]]
-    depending = [FlipExplanation(model, space, budget, *begun, None, reach=reach) for begun in tried]
-    return {
-        Kind.NOTHING: nothing,
-        Kind.FLIPPED: flipped,
-        Kind.FLIPPED_BY_ROW: max(depending, key=lambda fit: fit.evidence),
-    }
-
-
-def _systematic_sample(model: ModelWithLaw, space: FeatureSpace) -> IntArray:
-    """Places of a sample that does not depend on the order of the rows: every k-th by label, then by distance."""
-    order = np.lexsort((space.distance, np.asarray(model.response)))
-    return np.sort(order[np.linspace(0, len(order) - 1, _LOOKED_AT).round().astype(int)])
-
-
-def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:
-    """Parameters without the labels that fit worst, and those rows (n,) as 0 and 1."""
-    dropped, held = np.zeros(model.n_rows), _held_for(model)
-    for _ in range(_TRIMMING_STEPS):
-        order = np.argsort(model.log_likelihood(theta), kind="stable")
-        fresh = np.zeros(model.n_rows)
-        fresh[order[: int(budget * model.n_rows)]] = 1.0
-        if (fresh == dropped).all():
-            break
-        dropped = fresh
-        theta = weighted_mode(model, 1.0 - dropped, theta, _TRIMMED_HELD if held else _TRIMMED_STEPS, held=held)
-    return theta, dropped

@@ -18,17 +18,17 @@ from scipy.special import logit
 
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
+from robula.models.tail_scores import log_of_the_rest
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.bad_population import gross_log_density, odds_by_cells
 from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import NO_SHARE, Explanation
-from robula.selectors.trust.feature_space import FeatureSpace
+from robula.selectors.trust.feature_space import BlockMap, FeatureSpace
 from robula.selectors.trust.gate import GateScales, gate_log_odds, gate_precision
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_law import RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.streamed_population import BlockRows, PopulationRule
-from robula.selectors.trust.streamed_space import BlockMap
 from robula.selectors.trust.vector_rows import CloudExplanation, _log_cauchy, _log_normal
 
 _SURELY_CLEAN = -700.0
@@ -201,7 +201,7 @@ class FlipRule(Rule):
 
     def _certainty(self, model: ModelWithLaw) -> FloatArray:
         right = model.log_likelihood(self._theta)
-        strength: FloatArray = np.log1p(np.abs(right - _of_the_other_label(right)))
+        strength: FloatArray = np.log1p(np.abs(right - log_of_the_rest(right)))
         return strength
 
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
@@ -211,13 +211,8 @@ class FlipRule(Rule):
             assert space is not None
             columns = self._scales.columns(space, self._certainty(model))
         right = model.log_likelihood(theta)
-        wrong = _of_the_other_label(right)
+        wrong = log_of_the_rest(right)
         return self._judged(gate_log_odds(columns, self.gate), wrong - right, columns, np.exp(-wrong))
-
-
-def _of_the_other_label(right: FloatArray) -> FloatArray:
-    """Log probability of the label that was not seen, from that of the one that was."""
-    return np.log(np.maximum(-np.expm1(right), 1e-300))
 
 
 class CloudRule(Rule):

@@ -21,12 +21,13 @@ from robula.selectors.trust.beginnings import (
 from robula.selectors.trust.chance_of_mistake import Places
 from robula.selectors.trust.explanation import Explanation
 from robula.selectors.trust.explanation_kinds import Kind
-from robula.selectors.trust.label_flips import explain_labels
+from robula.selectors.trust.label_search import explain_labels
 from robula.selectors.trust.leaders import SETTLE, best, best_allowed, best_few, settled, with_any_law
 from robula.selectors.trust.limit import within_limit
 from robula.selectors.trust.row_doubt import Explained, without_bad_rows
 from robula.selectors.trust.row_law import AS_DECLARED
 from robula.selectors.trust.scored_rows import ScoredRows
+from robula.selectors.trust.systematic_sample import systematic_places
 from robula.selectors.trust.vector_rows import explain_vectors
 
 # Nats behind the best that neither Occam's factors make up for, nor all rows where a sample of them saw it: evidence
@@ -122,7 +123,11 @@ def _explain_numbers(rows: ScoredRows, budget: float) -> tuple[dict[Kind, Explan
     if rows.count <= constants.SEARCHED_ROWS:
         found, group = _searched(rows, budget)
         return found, None if group is None else Contested(group.theta, group.members[:, -1])
-    sampled, group = _searched(rows.take(_systematic_sample(rows)), budget)
+    # Which rows these are must not depend on their order.
+    response = rows.model.response
+    first = rows.space.distance if response is None else response
+    places = systematic_places(first, rows.space.distance, constants.SEARCHED_ROWS)
+    sampled, group = _searched(rows.take(places), budget)
     within_reach = best_allowed(list(sampled.values())).evidence - _OUT_OF_REACH
     found = {
         name: _carry_over(explanation, rows)
@@ -159,15 +164,6 @@ def _asked_without_limit(found: dict[Kind, Explanation]) -> dict[Kind, Explanati
             if explanation.called >= spent:
                 explanation.wanted = max(explanation.wanted, free.called)
     return found
-
-
-def _systematic_sample(rows: ScoredRows) -> np.ndarray:
-    """Places of a sample that does not depend on the order of the rows: every k-th by response, then by distance."""
-    response = rows.model.response
-    first = rows.space.distance if response is None else response
-    order = np.lexsort((rows.space.distance, first))
-    places = np.linspace(0, rows.count - 1, constants.SEARCHED_ROWS).round().astype(int)
-    return np.sort(order[places])
 
 
 def _explanations(rows: ScoredRows, budget: float) -> dict[Kind, Explanation]:

@@ -18,6 +18,7 @@ from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureSpace, feature_space
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import louis_covariance
+from robula.selectors.trust.weighted_median import weighted_median
 
 _STEPS, _SETTLED = 60, 0.01
 _LOOK = 6
@@ -128,10 +129,7 @@ class CloudExplanation:
         if self._bad:
             self._share = float(np.clip((self._gross.sum() + 0.5) / n, 1e-6, 0.5))
             lengths = np.sqrt((self._model.whitened(self.theta) ** 2).mean(axis=1))
-            order = np.argsort(lengths)
-            mass = np.cumsum(self._gross[order] + 1e-12)
-            middle = float(lengths[order[min(int(np.searchsorted(mass, 0.5 * mass[-1])), n - 1)]])
-            self._gross_scale = max(constants.GROSS_SCALE, middle)
+            self._gross_scale = max(constants.GROSS_SCALE, weighted_median(lengths, self._gross + 1e-12))
         if self._members is not None:
             self._group_share = float(np.clip(self._members.mean(), 1e-6, 0.5))
         self.theta = weighted_mode(self._model, self.weights, self.theta, 2)
