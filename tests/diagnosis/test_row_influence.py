@@ -245,3 +245,50 @@ def test_draws_that_are_left_out_do_not_spoil_the_changes(monkeypatch):
     whole = robula.influence(model, posterior).change(rows)
     monkeypatch.setattr("robula.diagnosis.row_influence._MOST_VALUES", 400 * 1000)
     assert np.allclose(robula.influence(model, posterior).change(rows), whole, rtol=0.05, atol=1e-4)
+
+
+def test_a_row_that_counts_several_times_goes_with_all_of_its_weight():
+    plain = simulated("linear")
+    counts = np.random.default_rng(3).uniform(0.5, 8.0, size=N)
+    model = robula.LinearModel(
+        plain.design, plain.y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 10.0), row_weights=counts
+    )
+    found = robula.influence(model, sampled(model, draws=1000))
+    features = model.features(np.zeros(DIM)) @ np.linalg.inv(model.information(np.zeros(DIM)) + 0.1 * np.eye(DIM))
+    leverage = counts * (features * model.design).sum(axis=1)
+    np.testing.assert_allclose(found.leverage, leverage, atol=0.01)
+    for row in np.argsort(-found.strength)[:5]:
+        without = np.ones(N)
+        without[row] = 0.0
+        moved = model.gaussian_posterior(without).mean - model.gaussian_posterior().mean
+        for said in (found.change([row]), found.removal[row]):
+            assert np.abs(said - moved).max() < 0.15 * np.abs(moved).max()
+
+
+def test_conclusions_hang_on_rows_that_count_several_times():
+    """A clean effect, and three rows against it: each is in the data once but counts thirty times."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0.5, 1.5, size=200), [4.0, 4.0, 4.0]])[:, None]
+    y = np.concatenate([-0.5 * X[:200, 0] + rng.standard_normal(200), [4.0, 4.0, 4.0]])
+    counts = np.repeat([1.0, 30.0], [200, 3])
+    model = robula.LinearModel(X, y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 10.0), row_weights=counts)
+    hinge = robula.influence(model, sampled(model)).hangs_on("0")
+    assert sorted(hinge.rows) == [200, 201, 202]
+    assert hinge.confirmed
+    assert abs(hinge.predicted.mean - hinge.refitted.mean) < 0.05
+
+
+def test_what_is_without_rows_that_determine_it_is_refused():
+    """With a flat prior the change without all rows was said to be 1e14."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    model = robula.LinearModel(X, X @ [1.0, 1.0] + rng.standard_normal(60), noise_scale=1.0)
+    found = robula.influence(model, sampled(model))
+    for rows in (np.arange(60), np.arange(1, 60)):
+        with pytest.raises(InputError, match="determine nothing"):
+            found.change(rows)
+    assert np.isfinite(found.change(np.arange(2, 60))).all()
+    assert (found.change([]) == 0.0).all()
+    informed = robula.LinearModel(X, model.y, noise_scale=1.0, prior=robula.NormalPrior(0.0, 4.0))
+    without_all = robula.influence(informed, sampled(informed)).change(np.arange(60))
+    assert np.abs(without_all).max() < 4.0  # the prior determines what is left

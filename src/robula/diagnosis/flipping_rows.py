@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from robula._intervals import LEVEL, TAILS
 from robula._types import FloatArray, IntArray
@@ -27,6 +28,8 @@ _LARGEST_SET = 0.2
 _ASIDE = (0.2, 0.07, 0.02)
 # Rankings of the rows; refits, where the first falls short of what was predicted; rows that a sentence names.
 _RANKINGS, _REFITS, _NAMED_ROWS = 6, 3, 8
+# Of what all rows know in a direction, a share that rounding errors alone can be.
+_ROUNDING = 1e-12
 
 
 class Estimate(NamedTuple):
@@ -109,7 +112,8 @@ class WithoutRows:
     draws : ndarray, shape (S, d), with the doubt about rows in them
     weights : ndarray, shape (n,)
     gradients : ndarray, shape (n, d)
-        Of each row's log-likelihood, averaged over the posterior: from covariances of the draws.
+        Of each row's log-likelihood, as often as the model counts the row, averaged over the posterior: from
+        covariances of the draws.
     directions : ndarray, shape (k, d)
         Of the quantities: their regression on theta over the draws.
     linear_slopes : ndarray, shape (n, k)
@@ -174,13 +178,19 @@ class WithoutRows:
         return weights
 
     def move(self, rows: IntArray) -> FloatArray:
-        """Change of the posterior mean of theta (d,): a Newton step from the draws' gradients, and one more."""
+        """Change of the posterior mean of theta (d,): a Newton step from the draws' gradients, and one more.
+
+        NaN where the rows that are left determine nothing.
+        """
         gradient = self.gradients[rows].T @ self.weights[rows]
         if not self.model.dense_curvature:
             centred = self.draws - self.theta
             step: FloatArray = -(centred.T @ (centred @ gradient)) / (len(centred) - 1.0)
             return step
-        first = -_solve(self.precision_left(rows, self.theta), gradient)
+        left = self.precision_left(rows, self.theta)
+        if not self._determines(left):
+            return np.full_like(gradient, np.nan)
+        first = -_solve(left, gradient)
         there = self.theta + first
         rest = self.gradient_left(rows, there) - self._offset
         precision = self.precision_left(rows, there)
@@ -188,6 +198,14 @@ class WithoutRows:
         # A correction that is larger than what it corrects is none: the steps have left where they are good.
         sound = np.isfinite(second).all() and second @ precision @ second < first @ precision @ first
         return first + second if sound else first
+
+    def _determines(self, precision: FloatArray) -> bool:
+        """Whether rows that are left tell every direction apart from rounding errors of the rows that went."""
+        try:
+            shares = eigh(precision, self._precision, eigvals_only=True)
+        except np.linalg.LinAlgError:  # in a hierarchical model the precision of all rows need not be positive either
+            return True
+        return float(np.abs(shares).min()) > _ROUNDING
 
     def estimate(self, before: Estimate, place: int, rows: IntArray, moved: FloatArray) -> Estimate:
         """Predict a quantity's mean and interval, given the move of theta (d,)."""
@@ -301,7 +319,7 @@ def _ranked_without(without: WithoutRows, place: int, sign: float, aside: IntArr
     """All rows, those first that pull the quantity most at the fit without some of them."""
     there = without.theta + without.move(aside)
     pull = _solve(without.precision_left(aside, there), without.directions[place])
-    return _ranked((without.model.gradients(there) @ pull) * without.weights * sign)
+    return _ranked((without.model.gradients(there) @ pull) * without.model.counted(without.weights) * sign)
 
 
 def _carriers(without: WithoutRows, place: int) -> list[IntArray]:
@@ -309,7 +327,7 @@ def _carriers(without: WithoutRows, place: int) -> list[IntArray]:
     if not isinstance(without.model, ModelWithLaw):
         return []
     features = without.model.features(without.theta) @ _solve(without._precision, without.directions[place])
-    known = (features.reshape(len(features), -1) ** 2).sum(axis=1) * without.weights
+    known = (features.reshape(len(features), -1) ** 2).sum(axis=1) * without.model.counted(without.weights)
     order = np.argsort(-known, kind="stable")
     return [order[: int(share * len(order))] for share in _ASIDE]
 

@@ -50,7 +50,7 @@ class Influence:
     ----------
     names : tuple of str, k of them
     slopes : ndarray, shape (n, k)
-        d E[f] / d w_i.
+        d E[f] / d w_i, where w_i multiplies the row as often as the model counts it (``row_weights`` of the model).
     removal : ndarray, shape (n, k)
         Predicted change of E[f] if the row went and the others kept their weights; 0 for rows that do not count.
     leverage : ndarray, shape (n,)
@@ -94,6 +94,11 @@ class Influence:
         """
         places = _rows(rows, len(self.row_weights))
         moved = self._without.move(places)
+        if not np.isfinite(moved).all():
+            raise InputError(
+                f"without these {len(places)} row(s) the other {len(self.row_weights) - len(places)} and the prior "
+                "determine nothing in some direction; pass fewer rows."
+            )
         first_order = -(self.row_weights[places] @ (self.slopes - self._without.linear_slopes)[places])
         change: FloatArray = self._without.directions @ moved + first_order
         return change
@@ -238,7 +243,7 @@ def influence(
             else np.linalg.lstsq(covariance, centred.T @ deviations / (len(draws) - 1.0), rcond=None)[0].T
         )
         # For a normal posterior the log-likelihood at the mean exceeds its average by half the row's leverage.
-        leverage = np.clip(2.0 * (model.log_likelihood(mean_theta) - average) * weights, 0.0, 1.0)
+        leverage = np.clip(2.0 * (model.counted(model.log_likelihood(mean_theta)) - average) * weights, 0.0, 1.0)
         removal = -(weights / (1.0 - np.minimum(leverage, _MOST_LEVERAGE)))[:, None] * slopes
         without = WithoutRows(model, mean_theta, seen, weights, gradients, directions, parameters @ directions.T)
     mean, sd = seen_values.mean(axis=0), seen_values.std(axis=0)
@@ -284,7 +289,8 @@ def _covariances(
 ) -> tuple[FloatArray, FloatArray | None, FloatArray, FloatArray]:
     """Cov of every row's log-likelihood with the parameters (n, d) and with f (n, k), its mean (n,), and Cov of theta.
 
-    Of every k-th draw where rows are many: the Monte Carlo error of a thousand draws is 3 %.
+    Each row as often as the model counts it. Of every k-th draw where rows are many: the Monte Carlo error of a
+    thousand draws is 3 %.
     """
     every = max(1, min(len(draws) // _ENOUGH_DRAWS, len(draws) * model.n_rows // _MOST_VALUES))
     draws, centred = draws[::every], centred[::every]
@@ -301,6 +307,8 @@ def _covariances(
         # A row that is impossible at some draw has weight 0, and covariances with nothing.
         if not np.isfinite(values).all():
             values = np.where(np.isfinite(values), values, 0.0)
+        # The posterior has each row as often as the model counts it.
+        values = model.counted(values)
         total += columns[part].T @ values
         mean += values.sum(axis=0)
     covariances = total.T / (len(draws) - 1.0)
