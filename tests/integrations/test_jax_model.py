@@ -231,8 +231,9 @@ def test_what_was_compiled_with_other_constants_is_not_used_again():
 
     first, same = model(), model()
     assert same._functions is first._functions
+    theta = np.ones(3)
+    before, precision = first.log_likelihood(theta), first.prior.precision(theta)
     scales.update(noise=2.0, prior=3.0)
     other = model()
-    theta = np.ones(3)
-    np.testing.assert_allclose(other.log_likelihood(theta), first.log_likelihood(theta) / 4.0)
-    np.testing.assert_allclose(other.prior.precision(theta), first.prior.precision(theta) / 9.0, atol=1e-12)
+    np.testing.assert_allclose(other.log_likelihood(theta), before / 4.0)
+    np.testing.assert_allclose(other.prior.precision(theta), precision / 9.0, atol=1e-12)

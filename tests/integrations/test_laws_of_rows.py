@@ -250,7 +250,7 @@ def reads_a_global(X, y):
 
 def test_what_was_compiled_with_another_global_is_not_used_again(monkeypatch):
     """In a notebook a changed prior scale went unnoticed."""
-    for scale in (1.0, 10.0, 1.0):
+    for scale in (1.0, 10.0):
         monkeypatch.setitem(globals(), "PRIOR_SCALE", scale)
         model = robula.from_numpyro(reads_a_global, X, Y)
         np.testing.assert_allclose(model.prior.precision(np.zeros(2)), np.eye(2) / scale**2, atol=1e-12)
