@@ -18,7 +18,8 @@ import numpy as np
 from robula._threads import few_threads_for_small_data, threads_for
 from robula._types import FloatArray, IntArray
 from robula._validation import check_count, check_name, show
-from robula.diagnosis.flipping_rows import Hinge, WithoutRows, smallest_set
+from robula.diagnosis.flipping_rows import Hinge, smallest_set
+from robula.diagnosis.without_rows import WithoutRows
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.posterior_mode import weighted_mode
