@@ -94,7 +94,7 @@ def test_exact_and_adjusted_draws_have_no_step_bias(model, kernel):
     bias = robula.step_bias(model, posterior)
     assert (bias.shift, bias.spread, bias.total) == (0.0, 1.0, 0.0)
     assert "no step size bias" in bias.text
-    with pytest.raises(robula.exceptions.InputError, match="has none|would be ignored"):
+    with pytest.raises(robula.exceptions.InputError, match=r"has none|would be ignored"):
         run(model, kernel=kernel, step_size=robula.StepFor(bias=0.1))
 
 

@@ -214,3 +214,26 @@ def test_a_row_of_weight_0_counts_nothing_even_where_it_is_impossible():
     assert float(model.log_density(weights)(model.parameters(theta))) == pytest.approx(value)
     assert np.isfinite(value)
     assert np.isfinite(model.weighted_gradient(theta, weights)).all()
+
+
+def test_what_was_compiled_with_other_constants_is_not_used_again():
+    """The same function with another noise scale or prior scale in reach is another function."""
+    scales = {"noise": 1.0, "prior": 1.0}
+
+    def log_likelihood(parameters, row):
+        return -0.5 * ((row["y"] - row["x"] @ parameters) / scales["noise"]) ** 2
+
+    def log_prior(parameters):
+        return -0.5 * jnp.sum(parameters**2) / scales["prior"] ** 2
+
+    def model():
+        return robula.from_jax(log_likelihood, {"x": X, "y": Y}, log_prior=log_prior, init=np.zeros(3))
+
+    first, same = model(), model()
+    assert same._functions is first._functions
+    theta = np.ones(3)
+    before, precision = first.log_likelihood(theta), first.prior.precision(theta)
+    scales.update(noise=2.0, prior=3.0)
+    other = model()
+    np.testing.assert_allclose(other.log_likelihood(theta), before / 4.0)
+    np.testing.assert_allclose(other.prior.precision(theta), precision / 9.0, atol=1e-12)

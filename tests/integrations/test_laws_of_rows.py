@@ -6,6 +6,9 @@ Monte Carlo errors.
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -234,6 +237,33 @@ def test_a_second_data_set_of_the_same_shape_does_not_compile():
     assert one.log_likelihood(theta)[0] != two.log_likelihood(theta)[0]
     assert one._functions.rows._function._cache_size() == 1
     np.testing.assert_allclose(two.scores(theta)[0], (Y - 1.0 - (X + 1.0) @ theta) / 0.5)
+
+
+PRIOR_SCALE = 1.0
+
+
+def reads_a_global(X, y):
+    beta = numpyro.sample("beta", dist.Normal(0.0, PRIOR_SCALE).expand([2]).to_event(1))
+    with numpyro.plate("rows", X.shape[0]):
+        numpyro.sample("y", dist.Normal(X @ beta, 0.5), obs=y)
+
+
+def test_what_was_compiled_with_another_global_is_not_used_again(monkeypatch):
+    """In a notebook a changed prior scale went unnoticed."""
+    for scale in (1.0, 10.0):
+        monkeypatch.setitem(globals(), "PRIOR_SCALE", scale)
+        model = robula.from_numpyro(reads_a_global, X, Y)
+        np.testing.assert_allclose(model.prior.precision(np.zeros(2)), np.eye(2) / scale**2, atol=1e-12)
+
+
+def test_compiled_functions_do_not_keep_the_data_alive():
+    data = X.copy()
+    gone = weakref.ref(data)
+    model = robula.from_numpyro(line, data, Y)
+    assert model.dim == 2
+    del model, data
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_model_that_cannot_be_traced_has_its_data_as_constants():

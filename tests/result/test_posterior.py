@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,19 +132,6 @@ def test_one_draw_has_a_mean_but_no_covariance():
     assert pair.covariance.shape == (1, 1)
 
 
-def test_a_posterior_in_other_units_is_not_put_next_to_its_model(posterior):
-    problem = robula.simulate.linear_regression(n_clean=150, dim=3, contamination=0.1, seed=0)
-    posterior.to_arviz(model=problem.model)
-    other = replace(posterior, settings={**posterior.settings, "units": "other"})
-    for refused in (
-        lambda: other.to_arviz(model=problem.model, log_likelihood=True),
-        lambda: robula.step_bias(problem.model, other),
-        lambda: robula.certificate(problem.model, other),
-    ):
-        with pytest.raises(robula.exceptions.InputError, match="in other units"):
-            refused()
-
-
 def test_scikit_learns_posterior_is_of_its_model_and_says_nothing_of_a_run_in_other_units():
     """Once posterior_ was in the user's units and model_ in standardised ones: -12,726 a row instead of -1.3."""
     rng = np.random.default_rng(0)
@@ -158,9 +144,23 @@ def test_scikit_learns_posterior_is_of_its_model_and_says_nothing_of_a_run_in_ot
     for refused in (
         lambda: robula.step_bias(fitted.model_, fitted.posterior_),
         lambda: robula.certificate(fitted.model_, fitted.posterior_),
+        lambda: robula.contamination_path(fitted.model_, [0.1], selector=fitted.posterior_),
     ):
-        with pytest.raises(robula.exceptions.InputError):
+        with pytest.raises(robula.exceptions.InputError, match="sampled in standardised columns"):
             refused()
+
+
+def test_scikit_learns_posterior_is_not_put_next_to_the_model_of_another_data_set(tmp_path):
+    """Influence on other data said that a row moves a parameter by 9e+04 standard deviations."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    settings = {"noise_scale": 1.0, "draws": 20, "burn_in": 10, "contamination": 0.0}
+    one, other = (RobustBayesianRegressor(**settings).fit(X, rng.standard_normal(60)) for _ in range(2))
+    one.posterior_.save(tmp_path / "one.npz")
+    for posterior in (one.posterior_, robula.load(tmp_path / "one.npz")):
+        assert robula.influence(one.model_, posterior).slopes.shape == (60, 3)
+        with pytest.raises(robula.exceptions.InputError, match="the data, the prior or a constant"):
+            robula.influence(other.model_, posterior)
 
 
 def test_a_model_of_other_data_of_the_same_shape_is_refused():

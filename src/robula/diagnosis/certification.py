@@ -113,7 +113,7 @@ def certificate(
     posterior.require_model(model, "certificate")
     settings = posterior.settings
     if "smoothness" not in settings:
-        raise InputError("certificate needs a posterior that robula.sample drew: this one says nothing of its run.")
+        raise InputError(f"there is no certificate for this posterior: {posterior.why_no_run}.")
     if kernel is None and not was_of(settings, "kernel", ULA):
         raise InputError(
             f'the theorem is about ULA, and this run moved by {settings["kernel"]}. Use rob_ula or kernel="ula" for a '

@@ -16,7 +16,7 @@ import numpy as np
 
 from robula._intervals import LEVEL
 from robula._types import FloatArray, IntArray
-from robula.diagnosis.without_rows import Estimate, WithoutRows, interval, solved
+from robula.diagnosis.without_rows import Estimate, WithoutRows, interval, solve
 from robula.models.law import ModelWithLaw
 
 # Sets of more than this share of the rows are not looked for: then a conclusion hangs on no few rows.
@@ -160,7 +160,7 @@ class _Found(NamedTuple):
 def _ranked_without(without: WithoutRows, place: int, sign: float, aside: IntArray) -> IntArray:
     """All rows, those first that pull the quantity most at the fit without some of them."""
     there = without.theta + without.move(aside)
-    pull = solved(without.precision_left(aside, there), without.directions[place])
+    pull = solve(without.precision_left(aside, there), without.directions[place])
     return _ranked((without.model.gradients(there) @ pull) * without.model.counted(without.weights) * sign)
 
 
@@ -168,7 +168,7 @@ def _carriers(without: WithoutRows, place: int) -> list[IntArray]:
     """The rows that know most about a quantity, whatever their responses: some of them, and fewer."""
     if not isinstance(without.model, ModelWithLaw):
         return []
-    features = without.model.features(without.theta) @ solved(without.precision, without.directions[place])
+    features = without.model.features(without.theta) @ solve(without.precision, without.directions[place])
     known = (features.reshape(len(features), -1) ** 2).sum(axis=1) * without.model.counted(without.weights)
     order = np.argsort(-known, kind="stable")
     return [order[: int(share * len(order))] for share in _ASIDE]

@@ -1,4 +1,4 @@
-"""The posterior without some of its rows, by steps from the draws of all of them."""
+"""The posterior without some of its rows, by Newton steps from the draws or by a refit."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class WithoutRows:
 
     @cached_property
     def precision(self) -> FloatArray:
-        """Precision (d, d) of the posterior of all weighted rows."""
+        """Negative Hessian (d, d) of the log posterior of all rows."""
         return weighted_precision(self.model, self.weights, self.theta)
 
     def _rest(self, rows: IntArray) -> list[tuple[Model, FloatArray]]:
@@ -124,11 +124,11 @@ class WithoutRows:
         left = self.precision_left(rows, self.theta)
         if not self._determines(left):
             return np.full_like(gradient, np.nan)
-        first = -solved(left, gradient)
+        first = -solve(left, gradient)
         there = self.theta + first
         rest = self.gradient_left(rows, there) - self._offset
         precision = self.precision_left(rows, there)
-        second = solved(precision, rest)
+        second = solve(precision, rest)
         # A correction that is larger than what it corrects is none: the steps have left where they are good.
         sound = np.isfinite(second).all() and second @ precision @ second < first @ precision @ first
         return first + second if sound else first
@@ -147,7 +147,7 @@ class WithoutRows:
         widening = 1.0
         if self.model.dense_curvature:
             now = self.precision_left(rows, self.theta + moved)
-            variances = [float(direction @ solved(matrix, direction)) for matrix in (now, self.precision)]
+            variances = [float(direction @ solve(matrix, direction)) for matrix in (now, self.precision)]
             widening = float(np.sqrt(variances[0] / variances[1])) if min(variances) > 0 else np.inf
         mean = before.mean + float(direction @ moved)
         return Estimate(
@@ -174,7 +174,7 @@ def interval(values: FloatArray) -> Estimate:
     return Estimate(float(values.mean()), float(low), float(high))
 
 
-def solved(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+def solve(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """Solve; NaN where the rows that are left determine nothing."""
     try:
         return np.asarray(np.linalg.solve(matrix, vector), dtype=np.float64)

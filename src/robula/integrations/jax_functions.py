@@ -12,6 +12,7 @@ from robula._validation import show
 from robula.exceptions import InputError
 from robula.integrations.jax_support import Float64, call_second_derivative, hessian_of
 from robula.integrations.nuts_kernel import Movement
+from robula.models.fingerprint import hash_of_function
 from robula.models.priors import FlatPrior, NormalPrior, Prior
 
 
@@ -74,29 +75,39 @@ class Structure:
 
 
 @lru_cache(16)
-def _kept_functions(log_likelihood: Callable[[Any, Any], Any], structure: Structure, dim: int) -> ChunkFunctions:
+def _kept_functions(
+    log_likelihood: Callable[[Any, Any], Any], structure: Structure, dim: int, captured: str
+) -> ChunkFunctions:
     return ChunkFunctions(log_likelihood, structure.unravel, dim)
 
 
 def chunk_functions(log_likelihood: Callable[[Any, Any], Any], structure: Structure, dim: int) -> ChunkFunctions:
-    """Compile, or find what was compiled for the same function: data are arguments."""
-    try:
-        return _kept_functions(log_likelihood, structure, dim)
-    except TypeError:  # a callable that cannot be a key
+    """Compile, or find what was compiled for the same function while it captured the same: data are arguments."""
+    captured = hash_of_function(log_likelihood)
+    if captured is None or not _can_be_key(log_likelihood):
         return ChunkFunctions(log_likelihood, structure.unravel, dim)
+    return _kept_functions(log_likelihood, structure, dim, captured)
 
 
 @lru_cache(16)
-def _kept_prior(log_prior: Callable[[Any], Any], structure: Structure) -> PriorFunctions:
+def _kept_prior(log_prior: Callable[[Any], Any], structure: Structure, captured: str | None) -> PriorFunctions:
     jax = import_extra("jax", "jax", "from_jax")
     return PriorFunctions(jax, lambda flat: log_prior(structure.unravel(flat)))
 
 
 def _prior_functions(log_prior: Callable[[Any], Any], structure: Structure) -> PriorFunctions:
+    captured = hash_of_function(log_prior)
+    if captured is None or not _can_be_key(log_prior):
+        return _kept_prior.__wrapped__(log_prior, structure, captured)
+    return _kept_prior(log_prior, structure, captured)
+
+
+def _can_be_key(function: Callable[..., Any]) -> bool:
     try:
-        return _kept_prior(log_prior, structure)
+        hash(function)
     except TypeError:
-        return _kept_prior.__wrapped__(log_prior, structure)
+        return False
+    return True
 
 
 class ChunkFunctions:

@@ -18,6 +18,7 @@ from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
 from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, no_start, per_row, row_sites
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
+from robula.models.fingerprint import hash_of_function
 
 
 def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> RowsModel:
@@ -109,7 +110,7 @@ class _Made(NamedTuple):
     init: dict[str, Any]
 
 
-# Compiled functions of the last models, by model and by shapes of their data.
+# Compiled functions of the last models, by model, what it captures, and shapes of its data; the data are not kept.
 _KNOWN: OrderedDict[Any, tuple[Any, ...]] = OrderedDict()
 _KEPT = 16
 
@@ -117,7 +118,7 @@ _KEPT = 16
 def _compiled(
     jax: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any, rows: RowSites, observed: Any
 ) -> _Made:
-    """Compile, or find what was compiled for the same model and data of the same shapes.
+    """Compile, or find what was compiled for the same model, capturing the same, and data of the same shapes.
 
     Arrays among the arguments are arguments of the compiled functions, unless the model does with them what JAX cannot
     trace (a plate as long as the largest group number); then they are constants, and nothing is found again.
@@ -127,10 +128,13 @@ def _compiled(
     data = [np.asarray(leaves[index]) for index in moving]
     fixed = {index: leaf for index, leaf in enumerate(leaves) if index not in moving}
     shapes = tuple((leaf.shape, str(leaf.dtype)) for leaf in [*data, *observed.values()])
-    key: Any = (model, structure, tuple(fixed.items()), shapes, tuple(rows.axes.items()))
+    captured = hash_of_function(model)
+    key: Any = (model, captured, structure, tuple(fixed.items()), shapes, tuple(rows.axes.items()))
     try:
         hash(key)
     except TypeError:  # an argument that is neither an array nor a plain value
+        key = None
+    if captured is None:
         key = None
     start = _initial_point(jax, model, args, kwargs, trace, rows)
     if key in _KNOWN:
@@ -140,16 +144,15 @@ def _compiled(
         moved = _moved_names(jax, model, args, kwargs, start)
 
         def arguments(data: Any) -> Any:
-            filled = [*leaves] if not data else [None] * len(leaves)
-            for index, leaf in [*fixed.items(), *zip(moving, data, strict=False)]:
-                filled[index] = leaf
-            return jax.tree_util.tree_unflatten(structure, filled)
+            filled = {**fixed, **dict(zip(moving, data, strict=True))}
+            return jax.tree_util.tree_unflatten(structure, [filled[index] for index in range(len(filled))])
 
         build = _Builder(jax, model, arguments, rows, trace, moved)
         try:
             functions = build.functions(start, data, observed)
         except Exception:
             data, key = [], None
+            build = _Builder(jax, model, lambda data: (args, kwargs), rows, trace, moved)
             functions = build.functions(start, data, observed)
         laws, simulation = build.laws(functions, (np.zeros(functions.dim), data, observed))
         if key is not None:

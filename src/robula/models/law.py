@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class ModelWithLaw(Model):
     #: Where the law comes from, in words; None where the model itself has it.
     law_source: str | None = None
     _cell_odds: FloatArray | None = None
+    #: What is computed once and kept, and is no part of what the model is.
+    _caches: ClassVar[frozenset[str]] = frozenset({"_cell_odds"})
 
     def __copy__(self) -> Self:
         """Return a copy, made to be given other rows or responses: what its cells say is looked at anew."""

@@ -63,12 +63,17 @@ class Posterior:
         return self.settings.get("setup")
 
     @property
-    def units(self) -> str:
-        """The units of the draws: "model" are those of the model that was sampled, anything else are others."""
-        return str(self.settings.get("units", "model"))
+    def why_no_run(self) -> str:
+        """Why a posterior without a setup cannot be repeated or judged by its run, and what to do: half a sentence."""
+        if "in_standardized_columns" in self.settings:
+            return (
+                "it was sampled in standardised columns, and its draws are in other units than that run: pass a "
+                "posterior of robula.sample(model, ...)"
+            )
+        return "it holds no setup of a run: pass a posterior of robula.sample(model, ...)"
 
     def require_model(self, model: Any, caller: str) -> None:
-        """Refuse a model next to this posterior that is not the one it was drawn from, or is in other units.
+        """Refuse a model next to this posterior that is not the one its draws are parameters of.
 
         Parameters
         ----------
@@ -88,32 +93,33 @@ class Posterior:
             raise InputError(
                 f"{caller} needs the model, and the posterior that robula.sample drew from it, in this order."
             )
-        if self.units != "model":
-            raise InputError(
-                f"{caller}: these draws are in {self.units} units, not in those of the model that was sampled, so the "
-                "model cannot be evaluated at them. Use the posterior that robula.sample returned for this model."
-            )
         shapes = {"rows": (model.n_rows, len(self.row_weights)), "parameters": (model.dim, self.draws.shape[-1])}
         differing = [f"{mine} {name} against {own}" for name, (mine, own) in shapes.items() if mine != own]
-        if not differing and self.setup is not None:
-            stored = dict(self.setup["model"])
+        known = self.settings.get("model_of_draws") if self.setup is None else self.setup["model"]
+        if not differing and known is not None:
+            stored = dict(known)
             own = ModelIdentity(**{**stored, "parameter_names": tuple(stored["parameter_names"])})
             differing = identity(model).differences(own)
         if differing:
             raise InputError(
                 f"{caller} needs the model that this posterior was drawn from; model against posterior: "
-                f"{'; '.join(differing)}; pass the model that was sampled."
+                f"{'; '.join(differing)}; pass the model that belongs to it."
             )
 
-    def in_user_units(self, draws: FloatArray, standardized: bool = True) -> Posterior:
+    def in_user_units(self, draws: FloatArray, model: Model | None = None, standardized: bool = True) -> Posterior:
         """Return the posterior of a run in standardised columns with its draws (chains, draws, d) in the user's units.
 
         Step sizes, curvatures and the setup of the run stay in ``settings["in_standardized_columns"]``: beside a model
-        in other units they would mislead.
+        in other units they would mislead. ``model`` is the one in the user's units, if there is one; no other is then
+        accepted beside the draws.
         """
+        from robula.models.fingerprint import identity
+
         inside = {name: value for name, value in self.settings.items() if name in _OF_THE_RUN}
         settings = {name: value for name, value in self.settings.items() if name not in _OF_THE_RUN}
         settings |= {"standardized": standardized, "in_standardized_columns": inside}
+        if model is not None:
+            settings["model_of_draws"] = identity(model)._asdict()
         return replace(self, draws=draws, settings=settings)
 
     @property

@@ -92,7 +92,6 @@ def sample_large(
             "model": type(model.sample).__name__,
             "rows": model.n_rows,
             "dim": model.dim,
-            "units": "model",
             "contamination": found.share if found is not None and estimate else budget,
             "contamination_budget": budget,
             "contamination_estimate": None

@@ -30,7 +30,6 @@ def record_of_run(
         "model": type(model).__name__,
         "rows": model.n_rows,
         "dim": model.dim,
-        "units": "model",
         "contamination": parts.contamination,
         "contamination_budget": parts.budget,
         "contamination_estimate": None if parts.estimate is None else parts.estimate._asdict(),

@@ -23,6 +23,8 @@ def setup_of(run: Posterior | Setup | Mapping[str, Any]) -> Setup:
     """Return the setup of a posterior, or of what was read from a file."""
     if isinstance(run, Setup):
         return run
+    if isinstance(run, Posterior) and run.setup is None:
+        raise InputError(f"this posterior cannot be repeated: {run.why_no_run}.")
     found = run.setup if isinstance(run, Posterior) else run
     if not isinstance(found, Mapping):
         raise InputError(f"{show(run)} holds no setup of a run: pass a posterior of robula.sample, or its setup.")

@@ -171,7 +171,7 @@ class RobustBayesianGLM(BaseEstimator):
         """Take over a posterior in the sampler's coordinates."""
         self.model_.parameter_names = names
         draws = coordinates.draws_to_user(posterior.draws)
-        moved = posterior.in_user_units(draws, bool(self.standardize))
+        moved = posterior.in_user_units(draws, self.model_, bool(self.standardize))
         self._set_posterior(replace(moved, parameter_names=names, variables=self.model_.variables(draws)))
 
     def _set_posterior(self, posterior: Posterior) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class Design:
     rows, columns : int
         n and d (p, or p + 1 with the intercept).
     """
+
+    #: What is computed once and kept, and is no part of what the design is.
+    _caches: ClassVar[frozenset[str]] = frozenset({"_last"})
 
     def __init__(self, X: ArrayInput, intercept: bool, min_rows: int = 2) -> None:
         self._mapped: np.ndarray | None = None
