@@ -10,7 +10,8 @@ from scipy import stats
 import robula
 from robula.diagnosis.prediction_errors import prediction_errors
 from robula.reporting.report_page import _prediction_errors
-from robula.workflow.fit_table import Options, fit_table
+from robula.workflow.fit_table import fit_table
+from robula.workflow.table_fit import Options
 
 PRIOR = robula.NormalPrior(0.0, 10.0)
 

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 import robula
 from robula.cli.main import app
 from robula.tables.table_files import read_table
-from robula.workflow.fit_table import Options, fit_table
+from robula.workflow.fit_table import fit_table
+from robula.workflow.table_fit import Options
 
 RUNNER = CliRunner()
 QUICK = ["--draws", "60", "--burn-in", "100", "--chains", "2", "--no-sensitivity"]

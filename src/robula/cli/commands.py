@@ -75,9 +75,10 @@ def fit(
         from robula.result.thresholds import DISTRUSTED
         from robula.tables.table_files import read_table
         from robula.workflow.fit_files import fit_files, is_pattern, rows_of
-        from robula.workflow.fit_table import Options, fit_table
+        from robula.workflow.fit_table import fit_table
         from robula.workflow.run_folder import is_run, space_needed, write_run
         from robula.workflow.staged_folder import staged_folder
+        from robula.workflow.table_fit import Options
 
         options = Options(
             contamination=_level(contamination),

@@ -18,7 +18,8 @@ from robula._option_words import as_options
 from robula.exceptions import InputError, RobulaWarning
 from robula.tables.encoding import Encoding
 from robula.tables.row_source import DaskSource, ParquetSource, RowSource
-from robula.workflow.fit_table import Options, TableFit, make_estimator, residuals_of
+from robula.workflow.fit_table import make_estimator, residuals_of
+from robula.workflow.table_fit import Options, TableFit
 
 # Worker processes of a cluster of our own.
 _WORKERS = 2

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,115 +11,20 @@ import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from robula._intervals import TAILS
 from robula._option_words import as_options
 from robula._threads import few_threads_for_small_data
-from robula._types import BoolArray, FloatArray
-from robula._validation import check_count, check_name
+from robula._types import FloatArray
+from robula._validation import check_name
 from robula.diagnosis.prediction_errors import prediction_errors
 from robula.exceptions import InputError, RobulaWarning
 from robula.models import MODELS
-from robula.models.gaussian_posterior import GaussianPosterior
-from robula.models.mean_model import MeanModel
-from robula.models.model import Model
-from robula.models.priors import NormalPrior
-from robula.reporting.quantities import quantities
 from robula.result.posterior import Posterior
-from robula.run.checkpoint import checkpoints_at
-from robula.run.sampler import sample
 from robula.sklearn import ESTIMATORS
-from robula.sklearn.coordinates import robust_coordinates
 from robula.sklearn.refits import Refits
-from robula.tables.encoding import Encoding
-from robula.tables.prepared_table import PreparedTable, prepare_table, require_numbers, response_of
-
-# Assumed shares of bad rows at which the answer is shown, beside the declared one.
-_LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3)
-# Prior variance of a mean in robustly standardised columns.
-_MEAN_PRIOR_VARIANCE = 100.0
-# A covariance by minimum determinant needs this many rows per column.
-_ROWS_PER_COLUMN = 5
-# More than these are slips of the pen: the steps alone would take days, or the draws more than most machines' memory.
-_MOST_DRAWS, _MOST_BURN_IN, _MOST_CHAINS, _MOST_KEPT = 10**7, 10**7, 10**4, 5 * 10**7
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a fit can be told, beside the table and its columns."""
-
-    contamination: Any = 0.1
-    noise_scale: float | None = None
-    exposure: str | None = None
-    row_weights: str | None = None
-    missing: tuple[str, ...] = ()
-    drop_missing: bool = False
-    drop_rows: str | None = None
-    draws: int = 1000
-    burn_in: int = 300
-    chains: int = 4
-    seed: int = 0
-    sensitivity: bool = True
-    checkpoint: Path | None = None
-    sampler: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Refuse absurd numbers before anything is done."""
-        check_count(self.draws, "--draws", 1, _MOST_DRAWS)
-        check_count(self.burn_in, "--burn-in", 0, _MOST_BURN_IN)
-        check_count(self.chains, "--chains", 1, _MOST_CHAINS)
-        if self.draws * self.chains > _MOST_KEPT:
-            raise InputError(
-                f"--draws {self.draws} in --chains {self.chains} are {self.draws * self.chains:.3g} draws; at most "
-                f"{_MOST_KEPT:.0e} are kept. Some thousands are enough for means and intervals."
-            )
-
-    def for_estimator(self) -> dict[str, Any]:
-        """Return the parameters of the scikit-learn estimators."""
-        return {
-            "contamination": self.contamination,
-            "draws": self.draws,
-            "burn_in": self.burn_in,
-            "chains": self.chains,
-            "random_state": self.seed,
-            **self.sampler,
-        }
-
-    def for_sampler(self) -> dict[str, Any]:
-        """Return the arguments of :func:`robula.sample`."""
-        options = self.for_estimator()
-        seed = options.pop("random_state")
-        return {**options, "seed": seed, "progress": False}
-
-
-@dataclass(frozen=True)
-class TableFit:
-    """A fit and what its report needs.
-
-    Attributes
-    ----------
-    used : ndarray of bool
-        Which rows of the table were not left out.
-    plain : GaussianPosterior or None
-        The answer that trusts every row.
-    residuals : dict of ndarray
-        Prediction errors of the rows used, as normal scores.
-    facts : dict
-        What a prediction needs beside the posterior.
-    fitted : Model
-        The model in the units of the file: the posterior is its posterior.
-    """
-
-    model: str
-    target: str | None
-    encoding: Encoding
-    posterior: Posterior
-    used: BoolArray
-    plain: GaussianPosterior | None
-    residuals: dict[str, FloatArray]
-    sensitivity: pd.DataFrame | None
-    facts: dict[str, Any]
-    notes: list[str]
-    fitted: Model
+from robula.tables.prepared_table import PreparedTable, prepare_table, response_of
+from robula.workflow.assumed_shares import levels_shown, path_lines, path_table, shorter, unheard
+from robula.workflow.fit_means import fit_means
+from robula.workflow.table_fit import Options, TableFit
 
 
 @few_threads_for_small_data
@@ -159,7 +61,7 @@ def fit_table(
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobulaWarning)
-        result = _fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
+        result = fit_means(prepared, options) if target is None else _fit_regression(prepared, model, target, options)
     told = [as_options(str(item.message)) for item in caught if issubclass(item.category, RobulaWarning)]
     return replace(result, notes=[*prepared.notes, *result.notes, *dict.fromkeys(told)])
 
@@ -230,102 +132,10 @@ def residuals_of(fitted: Any, target: str) -> dict[str, FloatArray]:
     return {} if errors is None else {f"prediction error of {target}": errors}
 
 
-def _levels(declared: Any) -> list[float]:
-    return sorted({*_LEVELS, *([float(declared)] if isinstance(declared, float | int) else [])})
-
-
-def _path_lines(level: float, posterior: Posterior) -> list[tuple[float, str, float, float, float]]:
-    if posterior.settings.get("interrupted"):
-        raise KeyboardInterrupt
-    shown = quantities(posterior)
-    low, high = np.quantile(shown.flat, TAILS, axis=0)
-    return [
-        (level, name, float(shown.flat[:, index].mean()), float(low[index]), float(high[index]))
-        for index, name in enumerate(shown.names)
-    ]
-
-
-def _path_table(lines: list[tuple[float, str, float, float, float]]) -> pd.DataFrame:
-    return pd.DataFrame(lines, columns=["contamination", "parameter", "mean", "low", "high"])
-
-
-def _shorter(options: Options) -> dict[str, int]:
-    return {"draws": max(100, options.draws // 4), "chains": min(2, options.chains)}
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Let short runs at other shares warn nobody: what they say is not of the answer, and has no place in its notes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobulaWarning)
-        yield
-
-
 def _regression_path(posterior: Posterior, refits: Refits, options: Options) -> pd.DataFrame:
     """Refit, with fewer draws, for other assumed shares of bad rows."""
-    levels = _levels(options.contamination)
+    levels = levels_shown(options.contamination)
     others = [level for level in levels if level != options.contamination]
-    with _unheard():
-        found = dict(zip(others, refits.at(others, **_shorter(options)), strict=True))
-    return _path_table([line for level in levels for line in _path_lines(level, found.get(level, posterior))])
-
-
-def _fit_means(prepared: PreparedTable, options: Options) -> TableFit:
-    names = require_numbers(prepared.encoding)
-    if options.noise_scale is not None:
-        raise InputError("--noise-scale is for the linear model; the mean model has none.")
-    values = prepared.rows[names].to_numpy(dtype=np.float64)
-    coordinates = robust_coordinates(values, intercept=True)
-    scaled = coordinates.columns(values)
-    covariance = _robust_covariance(scaled, options)
-    model = MeanModel(
-        pd.DataFrame(scaled, columns=names), covariance=covariance, prior=NormalPrior(0.0, _MEAN_PRIOR_VARIANCE)
-    )
-    sampler = options.for_sampler()
-
-    def back(posterior: Posterior) -> Posterior:
-        return posterior.in_user_units(coordinates.centre + coordinates.scale * posterior.draws)
-
-    kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
-    posterior = back(sample(model, **sampler, **kept))
-    if posterior.settings.get("interrupted"):
-        raise KeyboardInterrupt
-    lines = []
-    for level in _levels(options.contamination) if options.sensitivity else []:
-        other = posterior
-        if level != options.contamination:
-            with _unheard():
-                other = back(sample(model, **{**sampler, "contamination": level, **_shorter(options)}))
-        lines += _path_lines(level, other)
-    return TableFit(
-        model="mean",
-        target=None,
-        encoding=prepared.encoding,
-        posterior=posterior,
-        used=prepared.used,
-        # Whoever trusts every row also takes the covariance from every row.
-        plain=GaussianPosterior(values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)) / len(values)),
-        residuals={},
-        sensitivity=_path_table(lines) if lines else None,
-        facts={},
-        notes=["The rows' covariance was estimated robustly from the same rows and then held fixed."],
-        fitted=MeanModel(
-            pd.DataFrame(values, columns=names),
-            covariance=covariance * np.outer(coordinates.scale, coordinates.scale),
-            prior=NormalPrior(coordinates.centre, _MEAN_PRIOR_VARIANCE * coordinates.scale**2),
-        ),
-    )
-
-
-def _robust_covariance(scaled: FloatArray, options: Options) -> FloatArray:
-    """Minimum covariance determinant; variances alone where there are few rows or a column hardly varies."""
-    from sklearn.covariance import MinCovDet  # a seventh of a second, which regressions need not wait
-
-    rows, columns = scaled.shape
-    if rows >= _ROWS_PER_COLUMN * columns:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scikit-learn's own, about determinants, when columns are dependent
-            found = MinCovDet(random_state=options.seed).fit(scaled).covariance_
-        if np.linalg.eigvalsh(found)[0] > 1e-6:
-            return np.asarray(found, dtype=np.float64)
-    return np.eye(columns)
+    with unheard():
+        found = dict(zip(others, refits.at(others, **shorter(options)), strict=True))
+    return path_table([line for level in levels for line in path_lines(level, found.get(level, posterior))])

@@ -33,8 +33,8 @@ from robula.result.thresholds import FEWEST_DRAWS
 from robula.tables.encoding import Encoding, with_numbers
 from robula.tables.table_files import write_table
 from robula.workflow.fit_files import WEIGHTS
-from robula.workflow.fit_table import TableFit
 from robula.workflow.staged_folder import settled
+from robula.workflow.table_fit import TableFit
 
 _FORMAT, _FORMAT_VERSION = "robula-run", 2
 _MANIFEST, _POSTERIOR, _NETCDF = "run.json", "posterior.npz", "draws.nc"
