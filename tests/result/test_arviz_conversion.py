@@ -57,7 +57,7 @@ def test_the_wrong_model_is_refused():
     posterior = robula.sample(MODELS["linear"], contamination=0.0, draws=5)
     with pytest.raises(robula.exceptions.InputError, match="needs the model"):
         posterior.to_arviz(log_likelihood=True)
-    with pytest.raises(robula.exceptions.InputError, match="pass the model that was sampled"):
+    with pytest.raises(robula.exceptions.InputError, match="pass the model that belongs to it"):
         posterior.to_arviz(model=MODELS["poisson"])
     with pytest.raises(KeyError):
         posterior.to_arviz()["observed_data"]
