@@ -14,7 +14,6 @@ import pytest
 import robula
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.posterior_mode import laplace
-from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import reasons
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_sections import answer
@@ -184,17 +183,6 @@ def test_odd_columns_are_the_ones_that_were_changed():
     assert [reason.words[:2] for reason in reasons(cells, errors, 3)] == ["b "]
     assert {reason.words[:2] for reason in reasons(cells, errors, 7)} == {"d ", "a ", "er"}
     assert reasons(None, errors, 3) == []
-
-
-def test_predictive_intervals_of_a_right_law_are_right_and_of_a_wrong_one_are_not():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((600, 8))
-    for scale, off in ((1.0, False), (2.0, True)):
-        model = robula.LinearModel(X, X.sum(axis=1) + rng.standard_normal(600), noise_scale=scale)
-        posterior = robula.sample(model, contamination=0.0, draws=200, progress=False)
-        fit = law_fit(model, posterior, robula.influence(model, posterior))
-        assert [each.off for each in fit.coverage] == [off] * 3
-        assert fit.scores.std() == pytest.approx(1.0 / scale, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["logistic", "poisson", "mean", "linear-unknown-scale"])

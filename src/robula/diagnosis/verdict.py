@@ -13,6 +13,7 @@ from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_wor
 from robula.exceptions import InputError
 from robula.kernels.preconditioned import Preconditioned
 from robula.result.convergence import convergence
+from robula.result.law_fit import law_doubts
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
     BAD_R_HAT,
@@ -171,6 +172,8 @@ def _of_the_law(posterior: Posterior) -> Problems:
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
+    if not found.get("misfit"):
+        mild += law_doubts(posterior.settings)
     rows = max(len(posterior.row_weights), 1)
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:
