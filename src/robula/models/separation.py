@@ -19,7 +19,7 @@ _NO_MARGIN = 1e-6
 
 
 class Separation(NamedTuple):
-    """The parameter that has most to do with it, and whether every row is on its side, or the others are on the plane."""
+    """The parameter with most to do with it, and whether every row is on its side, or the others on the plane."""
 
     parameter: str
     complete: bool
