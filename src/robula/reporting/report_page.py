@@ -231,7 +231,12 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
         return None
     if model.dim != dim:
         raise InputError(f"model has {model.dim} parameters, but the posterior has {dim}; pass the model it is of.")
-    return laplace(model)
+    found = laplace(model)
+    robust = None if found is None else laplace(model, posterior.row_weights)
+    if found is None or robust is None or posterior.settings.get("likelihood_rows") != "weights":
+        # Where the rows stand for more rows than they are, the draws are of no weighted posterior.
+        return found
+    return found.seen_as(robust, posterior.mean, posterior.flat_draws.std(axis=0) * (1.0 - posterior.row_doubt))
 
 
 def _run_line(posterior: Posterior) -> str:
