@@ -8,10 +8,10 @@ import pytest
 from sklearn.multiclass import OneVsRestClassifier
 
 from robula.models import MultinomialModel
+from robula.models.posterior_mode import laplace
 from robula.sklearn import (
     RobustBayesianClassifier,
 )
-from robula.models.posterior_mode import laplace
 from robula.sklearn.refits import Refits
 
 SHORT = {"draws": 200, "burn_in": 200, "chains": 2}

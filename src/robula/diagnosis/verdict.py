@@ -12,7 +12,7 @@ from robula._threads import few_threads_for_small_data
 from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words, require_odd_rows
 from robula.exceptions import InputError
 from robula.kernels.preconditioned import Preconditioned
-from robula.result.convergence import convergence
+from robula.result.convergence import agreement
 from robula.result.law_fit import law_doubts
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
@@ -130,14 +130,14 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         require_odd_rows(odd, posterior)
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
-    found = convergence(posterior.draws)
+    found = agreement(posterior.draws, posterior.parameter_names, posterior.settings)
     halves = posterior.half_row_weights
     drift = float(np.abs(halves[:, 1] - halves[:, 0]).mean()) if halves.size else math.nan
     between = halves.mean(axis=1)
     disagreement = float(np.abs(between - between.mean(axis=0)).mean()) if len(halves) > 1 else math.nan
     guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
     measured = Diagnosis("", found.r_hat, found.effective_draws, drift, disagreement, guarded, step_bias, ())
-    severe, mild = _findings(measured, posterior, posterior.parameter_names[found.worst])
+    severe, mild = _findings(measured, posterior, found.parameter)
     matter = None if odd is None else odd.matter
     if odd is not None and matter is not None and matter.in_sds > MATTERS:
         words = matter_words(matter, len(odd.kept))
