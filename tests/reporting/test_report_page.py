@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 import robula
+from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.without_rows import Estimate
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.posterior_mode import laplace
 from robula.reporting.findings import reasons
@@ -222,6 +224,15 @@ def test_coefficients_come_before_the_noise_scale(tmp_path):
     # The scale is worth the sentence where nothing else moved.
     assert "noise_scale</strong> changes most" in answer(posterior, calm, [], [], None, range(200))
     assert "<strong>0</strong> changes most" in answer(posterior, ordered, [], [], None, range(200))
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_what_a_refit_does_not_confirm_is_no_headline(run, confirmed):
+    _, posterior, _, _ = run
+    before, refitted = Estimate(0.72, 0.44, 1.01), Estimate(0.96, -0.1, 1.16)
+    hinge = Hinge("age", "interval", np.array([20, 3]), 285, before, before, refitted, confirmed)
+    first = answer(posterior, lines(quantities(posterior), None), [], [(hinge, hinge)], None, range(300))
+    assert ("2 rows of the 285 that count" in first) is confirmed
 
 
 def test_digits_are_as_many_as_they_mean():
