@@ -140,10 +140,13 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     severe, mild = _findings(measured, posterior, found.parameter)
     matter = None if odd is None else odd.matter
     if odd is not None and matter is not None and matter.in_sds > MATTERS:
-        words = matter_words(matter, len(odd.kept))
-        (severe if matter.in_sds > DECIDES else mild).append(
-            f"Rows that were kept are odd and may be mistakes: look at them first. {words}"
+        first = (
+            "Rows that were kept are odd and may be mistakes: look at them first."
+            if len(odd.kept) > 1
+            else "A row that was kept is odd and may be a mistake: look at it first."
         )
+        words = f"{first} {matter_words(matter, len(odd.kept))}"
+        (severe if matter.in_sds > DECIDES else mild).append(words)
     verdict = NOT_YET if severe else WITH_CARE if mild else USABLE
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
