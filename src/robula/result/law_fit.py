@@ -117,7 +117,8 @@ def law_doubts(settings: Mapping[str, Any]) -> list[str]:
         found.append(
             f"A combination of the columns, {separated['parameter']!r} above all, tells {which} without a mistake "
             "(separation): the rows only say that its effect is large, and how large is the prior's. Read the sign, "
-            "not the size; a column that is known only after the label, or a rare category, does that."
+            "not the size. A column that is known only after the label does that, or a rare category, or that the other "
+            "labels were called wrong."
         )
     return found
 
@@ -133,7 +134,7 @@ def _coverage_words(coverage: list[Coverage]) -> str:
     elif inner_wide and not outer_wide:
         why = "tails are heavier than declared: another law, or more bad rows than were declared"
     elif inner_wide:
-        why = "the rows spread less than the law says: look at a declared noise scale"
+        why = "most rows spread less than the law says: look at a declared noise scale, or for rows that spread more"
     else:
         why = "the rows spread more than the law says: look at a declared noise scale, or take a law that is wider"
     return f"Predictive intervals do not hold what they say of the trusted rows (the {held}); {why}."
