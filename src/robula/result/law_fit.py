@@ -117,7 +117,7 @@ def law_doubts(settings: Mapping[str, Any]) -> list[str]:
         found.append(
             f"A combination of the columns, {separated['parameter']!r} above all, tells {which} without a mistake "
             "(separation): the rows only say that its effect is large, and how large is the prior's. Read the sign, "
-            "not the size. A column that is known only after the label does that, or a rare category, or that the other "
+            "not the size. A column that is known only after the label does that, or a rare category, or that other "
             "labels were called wrong."
         )
     return found
