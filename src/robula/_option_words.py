@@ -29,6 +29,7 @@ _PHRASES = {
     "the noise's standard deviation (or 'estimate')": "the noise's standard deviation",
     'sample, trust and the estimators take "estimate"': "pass --contamination estimate",
     "may be mistakes: look at them first": "may be mistakes: look at them first (why_odd in rows.csv)",
+    "may be a mistake: look at it first": "may be a mistake: look at it first (why_odd in rows.csv)",
     "posterior.contested": "contested in rows.csv",
     "robula.trust on some of the rows has them": "a fit of 20,000 of the rows has them",
     "draws= or thin=": "--draws",

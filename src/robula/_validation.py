@@ -96,7 +96,7 @@ def check_name(value: object, name: str, allowed: Iterable[str]) -> str:
     allowed = sorted(allowed)
     if isinstance(value, str) and value in allowed:
         return value
-    close = difflib.get_close_matches(value, allowed, n=1, cutoff=0.4) if isinstance(value, str) else []
+    close = difflib.get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
     hint = f" Did you mean {close[0]!r}?" if close else ""
     options = ", ".join(repr(option) for option in allowed)
     raise InputError(f"{name}={show(value)} is not known; allowed are {options}.{hint}")

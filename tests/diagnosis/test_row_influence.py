@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import robula
+from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.without_rows import Estimate
 from robula.exceptions import InputError
 from robula.models.posterior_mode import weighted_mode
 from tests.helpers import small_models
@@ -133,7 +135,14 @@ def test_rows_that_mask_each_other_are_found_as_a_group():
     assert set(hinge.rows) == set(range(40))
     assert hinge.confirmed
     assert hinge.refitted.mean == pytest.approx(0.0, abs=0.2)
-    assert "hangs on 40 rows of 300" in hinge.text
+    assert "hangs on 40 rows of the 300 that count" in hinge.text
+
+
+def test_what_a_refit_does_not_confirm_is_not_said_to_hang_on_rows():
+    before, refitted = Estimate(0.72, 0.44, 1.01), Estimate(0.96, 0.76, 1.16)
+    hinge = Hinge("AIRFLOW", "interval", np.array([20, 3]), 21, before, before, refitted, False)
+    assert "may hang on 2 rows of the 21 that count (20, 3)" in hinge.text
+    assert "a refit does not confirm it: without them 0.96" in hinge.text
 
 
 @pytest.mark.parametrize("kind", ["linear", "unknown scale", "logistic", "poisson"])

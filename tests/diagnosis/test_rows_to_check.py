@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import robula
+from robula.diagnosis.rows_to_check import Matter, matter_words
 from robula.exceptions import InputError
 from robula.sklearn import RobustBayesianRegressor
 from robula.tables.odd_cells import Why, odd_cells
@@ -321,3 +322,8 @@ def test_labels_may_be_texts(given):
     listed = robula.odd_rows(posterior, table, response=response)
     assert listed.order[0] == 3
     assert listed.odd[3]
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "It matters: without it b "), (2, "They matter: without them b ")])
+def test_one_row_is_one(count, words):
+    assert matter_words(Matter("b", 1.0, 3.0, 4.0), count).startswith(words)

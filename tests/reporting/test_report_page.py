@@ -12,9 +12,10 @@ import pandas as pd
 import pytest
 
 import robula
+from robula.diagnosis.flipping_rows import Hinge
+from robula.diagnosis.without_rows import Estimate
 from robula.models.gaussian_posterior import GaussianPosterior
 from robula.models.posterior_mode import laplace
-from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import reasons
 from robula.reporting.quantities import lines, quantities
 from robula.reporting.report_sections import answer
@@ -186,17 +187,6 @@ def test_odd_columns_are_the_ones_that_were_changed():
     assert reasons(None, errors, 3) == []
 
 
-def test_predictive_intervals_of_a_right_law_are_right_and_of_a_wrong_one_are_not():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((600, 8))
-    for scale, off in ((1.0, False), (2.0, True)):
-        model = robula.LinearModel(X, X.sum(axis=1) + rng.standard_normal(600), noise_scale=scale)
-        posterior = robula.sample(model, contamination=0.0, draws=200, progress=False)
-        fit = law_fit(model, posterior, robula.influence(model, posterior))
-        assert [each.off for each in fit.coverage] == [off] * 3
-        assert fit.scores.std() == pytest.approx(1.0 / scale, rel=0.1)
-
-
 @pytest.mark.parametrize("name", ["logistic", "poisson", "mean", "linear-unknown-scale"])
 def test_every_kind_of_law_has_a_picture(name, tmp_path):
     model = small_models(n=200)[name]
@@ -234,6 +224,15 @@ def test_coefficients_come_before_the_noise_scale(tmp_path):
     # The scale is worth the sentence where nothing else moved.
     assert "noise_scale</strong> changes most" in answer(posterior, calm, [], [], None, range(200))
     assert "<strong>0</strong> changes most" in answer(posterior, ordered, [], [], None, range(200))
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_what_a_refit_does_not_confirm_is_no_headline(run, confirmed):
+    _, posterior, _, _ = run
+    before, refitted = Estimate(0.72, 0.44, 1.01), Estimate(0.96, -0.1, 1.16)
+    hinge = Hinge("age", "interval", np.array([20, 3]), 285, before, before, refitted, confirmed)
+    first = answer(posterior, lines(quantities(posterior), None), [], [(hinge, hinge)], None, range(300))
+    assert ("2 rows of the 285 that count" in first) is confirmed
 
 
 def test_digits_are_as_many_as_they_mean():

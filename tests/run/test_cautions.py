@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
 import pytest
 
 import robula
+from robula.reporting.findings import findings
+from robula.reporting.quantities import quantities
 from robula.run.cautions import warn_if_unconverged
 
 RNG = np.random.default_rng(0)
@@ -34,6 +37,19 @@ class TestConvergence:
             assert len(said) == 1
             assert "independent draws: make" in said[0]
             assert "steps" not in said[0]
+
+    def test_what_was_warned_of_is_in_the_verdict_and_on_the_page(self):
+        # The intercept of centred columns is another quantity than that of the file, with an R-hat of its own.
+        posterior = robula.sample(MODEL, contamination=0.0, kernel="hmc", draws=1000)
+        assert posterior.settings["convergence"][0] < 1.01
+        assert robula.diagnose(posterior).r_hat == pytest.approx(posterior.settings["convergence"][0])
+        warned = dataclasses.replace(posterior, settings={**posterior.settings, "convergence": [1.03, "1", 300.0]})
+        told = robula.diagnose(warned)
+        assert told.verdict == "usable with care"
+        assert (told.r_hat, told.effective_sample_size) == (1.03, 300.0)
+        page = {finding.title: finding.text for finding in findings(warned, quantities(warned))}
+        assert "Largest R-hat 1.030 (1)" in page["The chains nearly agree"]
+        assert "at least 300 independent ones" in page["Draws are enough for means, scarce for intervals"]
 
     def test_a_good_run_is_silent(self):
         with warnings.catch_warnings():

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from sklearn.multiclass import OneVsRestClassifier
 
+from robula.exceptions import InputError
 from robula.models import MultinomialModel
+from robula.models.posterior_mode import laplace
 from robula.sklearn import (
     RobustBayesianClassifier,
 )
@@ -68,5 +70,10 @@ def test_three_classes_by_themselves():
     # Which class comes first does not matter: the default prior treats them alike.
     turned = np.array(["c", "a", "b"])[np.arange(240) % 3]  # "b" is the first class now
     other = RobustBayesianClassifier(**options).fit(X, turned)
-    first, last = Refits(fitted, X).plain().mean, Refits(other, X).plain().mean
+    first, last = (laplace(Refits(each, X)._sampled).mean for each in (fitted, other))
     np.testing.assert_allclose(first[:3], -last[3:], rtol=1e-5)
+
+
+def test_the_only_class_is_named_as_it_was_given():
+    with pytest.raises(InputError, match=r"only one class: 1\.0\.$"):
+        RobustBayesianClassifier().fit(np.zeros((4, 1)), np.ones(4))

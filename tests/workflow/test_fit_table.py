@@ -270,6 +270,7 @@ def test_a_nasty_column_is_text_in_the_report(tmp_path):
         (["--target", "mass", "--features", "mass"], "among the features"),
         ([], "needs --target"),
         (["--model", "lineer", "--target", "mass"], "Did you mean 'linear'"),
+        (["--model", "ols", "--target", "mass"], "'student_t'.\n"),  # and not: did you mean 'poisson'?
         (["--model", "mean", "--target", "mass"], "has no target"),
         (["--model", "mean"], "is a column of texts"),
         (["--model", "logistic", "--target", "mass"], "needs two"),

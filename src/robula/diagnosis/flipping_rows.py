@@ -71,12 +71,16 @@ class Hinge:
             return f"{what} hangs on no few rows: no set of up to {share} of {self.n_rows:,} was found that turns it."
         count = len(self.rows)
         named = [str(row if labels is None else labels[row]) for row in self.rows[:_NAMED_ROWS]]
-        told = (
-            f"{what} hangs on {count:,} row{'s' if count > 1 else ''} of {self.n_rows:,} "
-            f"({', '.join(named)}{', ...' if count > _NAMED_ROWS else ''}): without {'them' if count > 1 else 'it'} "
-            f"{self.refitted.text} instead of {self.before.text}"
+        one = count == 1
+        # Rows of weight 0 are on the page and not among these.
+        rows = (
+            f"{count:,} row{'' if one else 's'} of the {self.n_rows:,} that count "
+            f"({', '.join(named)}{', ...' if count > _NAMED_ROWS else ''})"
         )
-        return told + ("." if self.confirmed else ", not enough; the draws had predicted that it turns.")
+        without = f"without {'it' if one else 'them'} {self.refitted.text} instead of {self.before.text}"
+        if self.confirmed:
+            return f"{what} hangs on {rows}: {without}."
+        return f"{what} may hang on {rows}, as the draws predict, but a refit does not confirm it: {without}."
 
     def __repr__(self) -> str:
         return f"Hinge: {self.text}"

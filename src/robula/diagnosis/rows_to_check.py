@@ -147,13 +147,14 @@ def code_words(odd: OddRows) -> list[str]:
 
 def matter_words(matter: Matter, count: int) -> str:
     """Whether the odd rows that were kept matter, in words."""
-    them = "them" if count > 1 else "it"
+    they, them = ("They", "them") if count > 1 else ("It", "it")
+    matters = "matter" if count > 1 else "matters"
     if not matter.in_sds > MATTERS:
-        return f"They hardly matter: without {them} no quantity moves by more than one standard deviation."
+        return f"{they} hardly {matters}: without {them} no quantity moves by more than one standard deviation."
     far = f"{matter.in_sds:.2g}" if matter.in_sds < 100 else f"{matter.in_sds:,.0f}"
     return (
-        f"They matter: without {them} {matter.name} would be about {matter.without:.4g} instead of {matter.mean:.4g}, "
-        f"{far} standard deviations away."
+        f"{they} {matters}: without {them} {matter.name} would be about {matter.without:.4g} instead of "
+        f"{matter.mean:.4g}, {far} standard deviations away."
     )
 
 

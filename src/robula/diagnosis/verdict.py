@@ -12,7 +12,8 @@ from robula._threads import few_threads_for_small_data
 from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words, require_odd_rows
 from robula.exceptions import InputError
 from robula.kernels.preconditioned import Preconditioned
-from robula.result.convergence import convergence
+from robula.result.convergence import agreement
+from robula.result.law_fit import law_doubts
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
     BAD_R_HAT,
@@ -129,20 +130,23 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
         require_odd_rows(odd, posterior)
     if step_bias is None and posterior.settings.get("step_bias"):
         step_bias = StepBias(**posterior.settings["step_bias"])
-    found = convergence(posterior.draws)
+    found = agreement(posterior.draws, posterior.parameter_names, posterior.settings)
     halves = posterior.half_row_weights
     drift = float(np.abs(halves[:, 1] - halves[:, 0]).mean()) if halves.size else math.nan
     between = halves.mean(axis=1)
     disagreement = float(np.abs(between - between.mean(axis=0)).mean()) if len(halves) > 1 else math.nan
     guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
     measured = Diagnosis("", found.r_hat, found.effective_draws, drift, disagreement, guarded, step_bias, ())
-    severe, mild = _findings(measured, posterior, posterior.parameter_names[found.worst])
+    severe, mild = _findings(measured, posterior, found.parameter)
     matter = None if odd is None else odd.matter
     if odd is not None and matter is not None and matter.in_sds > MATTERS:
-        words = matter_words(matter, len(odd.kept))
-        (severe if matter.in_sds > DECIDES else mild).append(
-            f"Rows that were kept are odd and may be mistakes: look at them first. {words}"
+        first = (
+            "Rows that were kept are odd and may be mistakes: look at them first."
+            if len(odd.kept) > 1
+            else "A row that was kept is odd and may be a mistake: look at it first."
         )
+        words = f"{first} {matter_words(matter, len(odd.kept))}"
+        (severe if matter.in_sds > DECIDES else mild).append(words)
     verdict = NOT_YET if severe else WITH_CARE if mild else USABLE
     return measured._replace(verdict=verdict, findings=(*severe, *mild))
 
@@ -171,6 +175,8 @@ def _of_the_law(posterior: Posterior) -> Problems:
         severe.append(f"{found['misfit'][0].upper()}{found['misfit'][1:]}")
     elif found.get("law"):
         mild.append(f"The law of the rows is not quite the declared one: {'; '.join(found['law'])}.")
+    if not found.get("misfit"):
+        mild += law_doubts(posterior.settings)
     rows = max(len(posterior.row_weights), 1)
     shift = found.get("contested_shift", 0.0)
     if shift * math.sqrt(min(1.0, CONTESTED_ROWS / rows)) > CONTESTED_SHIFT:

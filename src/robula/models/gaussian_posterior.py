@@ -24,6 +24,16 @@ class GaussianPosterior(NamedTuple):
     mean: FloatArray
     covariance: FloatArray
 
+    def seen_as(self, other: GaussianPosterior, mean: FloatArray, deviations: FloatArray) -> GaussianPosterior:
+        """Return this one moved and stretched as ``other`` must be to have this mean and these deviations (d,).
+
+        Both are normal approximations at a mode, and of ``other`` the truth is known from draws: of few rows its mean
+        is not at the mode, and it is wider. Compared with those draws, the same is to be different only where the rows
+        make it so.
+        """
+        stretch = deviations / np.sqrt(np.diag(other.covariance))
+        return GaussianPosterior(self.mean + mean - other.mean, self.covariance * np.outer(stretch, stretch))
+
 
 def gaussian_posterior(model: Model, weights: FloatArray | None = None) -> GaussianPosterior:
     """Exact posterior of a Gaussian model when row i counts ``weights[i]`` times.

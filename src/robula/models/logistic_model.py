@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, log_expit
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.models.generalized_linear_model import ALL_ROWS, GeneralizedLinearModel
 from robula.models.law import Tails
 from robula.models.priors import Prior, require_proper
@@ -82,6 +82,11 @@ class LogisticModel(GeneralizedLinearModel):
     def _row_simulation(self, eta: FloatArray, rng: np.random.Generator) -> FloatArray:
         probability: FloatArray = expit(eta)
         return (rng.uniform(size=len(eta)) < probability).astype(np.float64)
+
+    def label_contrasts(self, rows: BoolArray) -> FloatArray:
+        """Return the rows' features, with the sign that raises the odds of the row's own label, shape (m, d)."""
+        contrasts: FloatArray = self.design[rows] * (2.0 * self.y[rows] - 1.0)[:, None]
+        return contrasts
 
     def moments(self, eta: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of a label that is 1 or 0, shapes (..., k)."""

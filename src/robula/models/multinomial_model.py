@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.models.law import Tails
 from robula.models.model import unique_names, weighted_sum
 from robula.models.priors import Prior, require_proper, resolve_prior
@@ -92,6 +92,17 @@ class MultinomialModel(Regression):
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Derivatives of the log-likelihood in the linear predictors, shape (..., K - 1, n)."""
         return self._is_class[1:] - np.exp(self.log_probabilities(theta)[..., 1:, :])
+
+    def label_contrasts(self, rows: BoolArray) -> FloatArray:
+        """Return what raises the log odds of each row's class against each other one, shape (m (K - 1), d)."""
+        own = self._is_class[:, rows].T
+        other = np.eye(len(self.classes))[:, None, :] * np.ones((1, len(own), 1))
+        # The first class has no coefficients of its own.
+        signs = (own - other)[..., 1:][(own[None] * other).sum(axis=2) == 0.0]
+        design = np.broadcast_to(self.design[rows], (len(self.classes), len(own), self.columns))
+        design = design[(own[None] * other).sum(axis=2) == 0.0]
+        contrasts: FloatArray = (signs[:, :, None] * design[:, None, :]).reshape(len(signs), self.dim)
+        return contrasts
 
     def gradients(self, theta: FloatArray) -> FloatArray:
         """Gradient of each row's log-likelihood, shape (..., n, d)."""

@@ -289,13 +289,13 @@ def _uphill(
     return step
 
 
-def laplace(model: Model) -> GaussianPosterior | None:
-    """Normal approximation of the posterior of all rows; exact for linear regression and means.
+def laplace(model: Model, weights: FloatArray | None = None) -> GaussianPosterior | None:
+    """Normal approximation of the posterior of the rows so weighted (n,), or of all; exact for regression and means.
 
     No chain: bad rows of high leverage own the curvature, and a plain chain on them may never arrive. None where
     Newton's method finds no mode.
     """
-    weights = np.ones(model.n_rows)
+    weights = np.ones(model.n_rows) if weights is None else weights
     theta = weighted_mode(model, weights, model.initial, _PLAIN_STEPS, dense=True)
     with np.errstate(over="ignore", invalid="ignore"):
         gradient = model.weighted_gradient(theta, weights) + model.prior.gradient(theta)

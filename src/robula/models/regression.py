@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from robula._types import ArrayInput, FloatArray
+from robula._types import ArrayInput, BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.law import ModelWithLaw
 from robula.models.model import default_names
@@ -118,6 +118,13 @@ class Regression(ModelWithLaw):
     def in_memory(self) -> bool:
         """Whether the design is held in memory rather than read from a file."""
         return self._design.in_memory
+
+    def label_contrasts(self, rows: BoolArray) -> FloatArray | None:
+        """For labels of linear predictors: vectors (m, d) whose products with theta grow as these rows' labels do.
+
+        One for each row and each label that it does not have; None for other models.
+        """
+        return None
 
     @property
     def response(self) -> FloatArray:

@@ -11,7 +11,7 @@ from robula._types import FloatArray
 from robula.diagnosis.rows_to_check import OddRows
 from robula.diagnosis.verdict import NOT_YET, USABLE, WITH_CARE, diagnose
 from robula.reporting.quantities import Quantities
-from robula.result.convergence import effective_sample_sizes, r_hats
+from robula.result.convergence import agreement
 from robula.result.posterior import Posterior
 from robula.result.thresholds import (
     BAD_R_HAT,
@@ -46,9 +46,9 @@ def findings(posterior: Posterior, shown: Quantities, odd: OddRows | None = None
     chains, draws, _ = shown.draws.shape
     result = [_verdict(posterior, odd)] if draws >= FEWEST_DRAWS else []
     if chains > 1 and draws >= FEWEST_DRAWS:
-        result.append(_agreement(shown))
+        result.append(_agreement(posterior, shown))
     if draws >= FEWEST_DRAWS:
-        result.append(_precision(shown))
+        result.append(_precision(posterior, shown))
     result += _distrust(posterior) + _step_size(posterior) + _guard(posterior)
     if posterior.settings.get("interrupted"):
         result.append(Finding("fair", "The run was interrupted", "The draws made until then are shown."))
@@ -66,27 +66,23 @@ def _verdict(posterior: Posterior, odd: OddRows | None) -> Finding:
     )
 
 
-def _agreement(shown: Quantities) -> Finding:
-    values = r_hats(shown.draws)
-    # A parameter that never moved has none; it must not pass for one on which the chains agree.
-    values = np.where(np.isfinite(values), values, np.inf)
-    worst = int(values.argmax())
-    seen = f"Largest R-hat {values[worst]:.3f} ({shown.names[worst]})."
-    if values[worst] <= GOOD_R_HAT:
+def _agreement(posterior: Posterior, shown: Quantities) -> Finding:
+    # A parameter that never moved counts as infinite; it must not pass for one on which the chains agree.
+    found = agreement(shown.draws, shown.names, posterior.settings)
+    seen = f"Largest R-hat {found.r_hat:.3f} ({found.parameter})."
+    if found.r_hat <= GOOD_R_HAT:
         return Finding("good", "The chains agree", f"{seen} Started apart, they ended in the same place.")
-    if values[worst] <= BAD_R_HAT:
+    if found.r_hat <= BAD_R_HAT:
         return Finding("fair", "The chains nearly agree", f"{seen} More draws would help.")
     return Finding(
         "poor", "The chains disagree", f"{seen} Do not use these numbers yet: run longer, with more burn-in."
     )
 
 
-def _precision(shown: Quantities) -> Finding:
-    values = np.nan_to_num(effective_sample_sizes(shown.draws), nan=0.0)
-    worst = int(values.argmin())
-    size = max(float(values[worst]), 1.0)
+def _precision(posterior: Posterior, shown: Quantities) -> Finding:
+    size = max(agreement(shown.draws, shown.names, posterior.settings).effective_draws, 1.0)
     seen = (
-        f"The draws are worth at least {size:,.0f} independent ones ({shown.names[worst]} has the fewest), so means "
+        f"The draws are worth at least {size:,.0f} independent ones for every quantity, so means "
         f"are known to within about {100 / np.sqrt(size):.0f} % of a standard deviation."
     )
     if size >= ENOUGH_DRAWS:

@@ -27,9 +27,9 @@ from robula.models.model import Model
 from robula.models.posterior_mode import laplace
 from robula.reporting import doubt_sections as doubt
 from robula.reporting import report_sections as sections
-from robula.reporting.doubt_sections import law_fit
 from robula.reporting.findings import bad_rows, findings
 from robula.reporting.quantities import Line, lines, quantities
+from robula.result.law_fit import law_doubts, law_fit
 from robula.result.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -113,10 +113,11 @@ def report(
     labels: Sequence[Any] = list(range(len(weights))) if data is None else list(data.index)
     hinges = _hinges(found, model, ordered)
     judged = findings(posterior, shown, odd)
-    fit = law_fit(model, posterior, found) if isinstance(model, ModelWithLaw) and found is not None else None
+    fit = law_fit(model, posterior.mean, weights) if isinstance(model, ModelWithLaw) else None
+    doubts = [*(posterior.settings.get("rows_found") or {}).get("law", ()), *law_doubts(posterior.settings)]
     if command is not None:  # who repeats the run by a command knows its options
         judged = [finding._replace(text=as_options(finding.text)) for finding in judged]
-        fit = fit and fit._replace(words=tuple(as_options(words) for words in fit.words))
+        doubts = [as_options(words) for words in doubts]
     parts = [
         ("answer", "The answer", sections.comparison(ordered, plain is not None)),
         (
@@ -130,7 +131,7 @@ def report(
             ),
         ),
         ("rows", "Rows to look at", sections.rows(posterior, data, odd, distances, labels, response)),
-        ("fit", "Does the law fit?", doubt.law(fit)),
+        ("fit", "Does the law fit?", doubt.law(fit, doubts)),
         (
             "chains",
             "Can the numbers be trusted?",
@@ -230,7 +231,12 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
         return None
     if model.dim != dim:
         raise InputError(f"model has {model.dim} parameters, but the posterior has {dim}; pass the model it is of.")
-    return laplace(model)
+    found = laplace(model)
+    robust = None if found is None else laplace(model, posterior.row_weights)
+    if found is None or robust is None or posterior.settings.get("likelihood_rows") != "weights":
+        # Where the rows stand for more rows than they are, the draws are of no weighted posterior.
+        return found
+    return found.seen_as(robust, posterior.mean, posterior.flat_draws.std(axis=0) * (1.0 - posterior.row_doubt))
 
 
 def _run_line(posterior: Posterior) -> str:

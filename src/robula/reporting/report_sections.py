@@ -73,7 +73,8 @@ def answer(
         )
     if odd is not None:
         sentences += [f"<p>{escape(words)}</p>" for words in _odd_words(odd, labels)]
-    fewest = min((pair[0] for pair in hinges if pair[0].rows is not None), key=_rows_of, default=None)
+    # What a refit did not confirm is no headline; the table below has it, as such.
+    fewest = min((interval for interval, _ in hinges if interval.confirmed), key=_rows_of, default=None)
     if fewest is not None and _rows_of(fewest) <= max(FEW, FEW_SHARE * fewest.n_rows):
         sentences.append(f"<p>{escape(fewest.words(labels))}</p>")
     verdicts = [finding for finding in judged if finding.verdict]

@@ -6,7 +6,8 @@ ArviZ has both, one parameter at a time; at 200 parameters that takes longer tha
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -43,6 +44,28 @@ def convergence(draws: FloatArray) -> Convergence:
     hats = np.where(np.isfinite(hats), hats, np.inf)
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     return Convergence(float(hats.max()), int(hats.argmax()), float(sizes.min()))
+
+
+class Agreement(NamedTuple):
+    """What is said of a finished run everywhere: the largest R-hat and who has it, the fewest effective draws."""
+
+    r_hat: float
+    parameter: str
+    effective_draws: float
+
+
+def agreement(draws: FloatArray, names: Sequence[str], settings: Mapping[str, Any]) -> Agreement:
+    """Return the worst of these draws (chains, draws, d) and of the run as it was sampled, maybe in other coordinates.
+
+    R-hat is not the same for an intercept in other units, and a warning of the run must not be forgotten by a verdict.
+    """
+    found = convergence(draws)
+    here = Agreement(found.r_hat, names[found.worst], found.effective_draws)
+    if settings.get("convergence") is None:
+        return here
+    then = Agreement(*settings["convergence"])
+    worse = then if then.r_hat > here.r_hat else here
+    return worse._replace(effective_draws=min(then.effective_draws, here.effective_draws))
 
 
 def r_hats(draws: FloatArray) -> FloatArray:

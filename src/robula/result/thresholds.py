@@ -34,3 +34,7 @@ SPENT = 0.95
 #: Share of labels called wrong from which on they should be looked at: wrong labels and a model without an interaction
 #: or a curve that is there look alike.
 WRONG_LABELS = 0.01
+#: Standard errors, and standard deviations of whether one row is inside, by which the coverage of a predictive interval
+#: may be off. Of clean data fewer than one run in 100 is said to be off at any of the three levels; and what fewer than
+#: (3 / 0.04)^2 = 5,600 rows could not show, such as 52 % inside of a 50 % interval, is let be.
+COVERAGE_ERRORS, COVERAGE_LEEWAY = 3.0, 0.04

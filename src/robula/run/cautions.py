@@ -18,7 +18,7 @@ from robula.exceptions import (
 )
 from robula.kernels.kernel import Adapted, Kernel
 from robula.models.model import Model
-from robula.result.convergence import convergence
+from robula.result.convergence import Agreement, agreement
 from robula.result.thresholds import FEWEST_DRAWS, GOOD_R_HAT, GUARDED_SHARE, TOO_FEW_DRAWS
 from robula.selectors.selection import Selector
 from robula.target.robust_centre import RobustCentre
@@ -102,18 +102,22 @@ def warn_if_guarded(guarded: np.ndarray) -> None:
         )
 
 
-def warn_if_unconverged(draws: FloatArray, names: tuple[str, ...]) -> None:
-    """Tell when the chains (chains, draws, d) do not agree, or hold too few effective draws."""
+def warn_if_unconverged(draws: FloatArray, names: tuple[str, ...]) -> Agreement | None:
+    """Tell when the chains (chains, draws, d) do not agree, or hold too few effective draws; return how they do.
+
+    None where there are too few draws to tell, or where one of them never moved, which shows in any coordinates.
+    """
     if draws.shape[1] < FEWEST_DRAWS:
-        return
-    found = convergence(draws)
+        return None
+    found = agreement(draws, names, {})
     if not (found.r_hat <= GOOD_R_HAT and found.effective_draws >= TOO_FEW_DRAWS):
         warn(
-            f"the chains have not converged: R-hat {found.r_hat:.3f} (parameter {names[found.worst]!r}), "
+            f"the chains have not converged: R-hat {found.r_hat:.3f} (parameter {found.parameter!r}), "
             f"{found.effective_draws:.0f} effective draws. Run longer (draws, burn_in); robula.diagnose, "
             "whose verdict a report begins with, has the reasons.",
             ConvergenceWarning,
         )
+    return found if np.isfinite(found.r_hat) else None
 
 
 def require_memory(numbers: int, steps: int) -> None:

@@ -18,6 +18,7 @@ from robula.models.model import weighted_sum
 from robula.models.posterior_mode import weighted_mode
 from robula.models.precision import inverse_factor, weighted_precision
 from robula.models.priors import FlatPrior, NormalPrior
+from robula.result.law_fit import law_record
 from robula.result.posterior import Posterior
 from robula.run.collector import widened
 from robula.run.record import record_of_seed
@@ -101,6 +102,7 @@ def sample_large(
             "rows_found": {} if found is None else found.record(),
             "row_doubt": doubt,
             "response_kind": model.sample.response_kind,
+            **law_record(model.sample, kept.reshape(-1, model.dim).mean(axis=0), weights[model.places]),
             "likelihood_rows": "weights",
             "draws": draws,
             "chains": chains,

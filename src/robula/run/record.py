@@ -11,6 +11,8 @@ from robula._version import __version__
 from robula.kernels.kernel import Kernel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
+from robula.models.regression import Regression
+from robula.result.law_fit import law_record
 from robula.run.assembly import Assembly
 from robula.run.collector import Collected
 from robula.run.descriptions import class_path
@@ -39,6 +41,7 @@ def record_of_run(
         "rows_found": parts.selector.record,
         "law_source": model.law_source if isinstance(model, ModelWithLaw) else None,
         "response_kind": model.response_kind if isinstance(model, ModelWithLaw) else None,
+        **_record_of_the_law(model, collected),
         "dims": {name: list(names) for name, names in model.variable_dims.items()},
         "coords": {name: list(labels) for name, labels in model.variable_coords.items()},
         "kernel": repr(parts.kernel),
@@ -65,6 +68,17 @@ def record_of_run(
         "robula": __version__,
         "setup": setup.to_dict(),
     }
+
+
+def _record_of_the_law(model: Model, collected: Collected) -> dict[str, Any]:
+    """How the trusted rows fit the law at the mean of the draws, where they have one and the draws are numbers."""
+    mean = collected.draws.reshape(-1, model.dim).mean(axis=0)
+    if not isinstance(model, ModelWithLaw) or not np.isfinite(mean).all():
+        return {}
+    if isinstance(model, Regression) and not model.in_memory:
+        # It looks at all rows at once, and a memory map is never copied whole.
+        return {}
+    return law_record(model, mean, collected.row_weights)
 
 
 def was_of(settings: Mapping[str, Any], part: Literal["kernel", "selector"], kind: type[Kernel | Selector]) -> bool:

@@ -259,11 +259,11 @@ def sample(
     kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.
-    if not parts.kernel.independent:
-        warn_if_unconverged(collected.draws, model.parameter_names)
+    agreed = None if parts.kernel.independent else warn_if_unconverged(collected.draws, model.parameter_names)
     settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
     settings |= {
         "row_doubt": doubt,
+        "convergence": None if agreed is None else list(agreed),
         "selections": target.selections_made,
         "start": "none: every draw is independent" if parts.kernel.independent else start_record,
         "seed": record_of_seed(root),

@@ -90,7 +90,7 @@ class RobustBayesianClassifier(ClassifierMixin, RobustBayesianGLM):
         check_classification_targets(y)
         self.classes_, encoded = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError(f"two classes are needed, but y has only one class: {self.classes_[0]!r}.")
+            raise InputError(f"two classes are needed, but y has only one class: {self.classes_.tolist()[0]!r}.")
         self._fit(X, encoded.astype(np.float64), labels=labels, sample_weight=sample_weight)
         return self
 

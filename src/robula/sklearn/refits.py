@@ -41,9 +41,16 @@ class Refits:
 
         A noise scale is as it is, not its logarithm.
         """
+        posterior = self._fitted.posterior_
         with threads_for(self._size):
-            found = laplace(self._sampled)
-        return None if found is None else self._coordinates.posterior_to_user(found)
+            found, robust = laplace(self._sampled), laplace(self._sampled, posterior.row_weights)
+        if found is None or robust is None:
+            return None
+        draws, count = posterior.flat_draws.copy(), self._coordinates.coefficients
+        draws[:, count:] = np.exp(draws[:, count:])
+        deviations = draws.std(axis=0) * (1.0 - posterior.row_doubt)
+        plain, robust = (self._coordinates.posterior_to_user(each) for each in (found, robust))
+        return plain.seen_as(robust, draws.mean(axis=0), deviations)
 
     def at(self, levels: Sequence[float], **settings: Any) -> Iterator[Posterior]:
         """Yield the posterior at each contamination, with other parameters of the estimator, such as ``draws``."""

@@ -12,9 +12,18 @@ from robula._validation import warn
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.precision import width_factor
 from robula.selectors.trust.declared_spread import noise_ratio
-from robula.selectors.trust.law_words import exact_words, group_words, law_findings, share_words, trust_words
+from robula.selectors.trust.law_words import (
+    exact_words,
+    group_words,
+    label_words,
+    law_findings,
+    one_tail_words,
+    repeated_words,
+    share_words,
+    trust_words,
+)
 from robula.selectors.trust.set_aside import SetAside
-from robula.selectors.trust.trust_constants import MOST_BAD
+from robula.selectors.trust.trust_constants import MOST_BAD, WORTH_NAMING
 from robula.selectors.trust.trust_search import Verdict
 
 
@@ -94,26 +103,35 @@ def conclude(
     ``precision`` (d, d) is that of the weighted rows at theta.
     """
     rows = len(weights)
-    law = law_findings(verdict)
-    contested = verdict.contested
+    exact, repeated = exact_words(verdict), repeated_words(verdict)
+    # Around a line without noise, or of two values, rows have tails, bends and groups of no meaning.
+    wrong_kind = exact or label_words(verdict)
+    law = () if wrong_kind else law_findings(verdict) or one_tail_words(verdict)
+    contested = None if wrong_kind else verdict.contested
     group, shift = np.zeros(0, dtype=np.intp), 0.0
     if contested is not None:
         deviations = np.sqrt((width_factor(precision) ** 2).sum(axis=1))
-        shift = float((np.abs(contested.theta - theta) / deviations).max())
-        law = (*law, group_words(contested, shift, rows))
-        if len(contested.members) == rows:
-            group = np.flatnonzero(contested.members > 0.5)
+        moved = float((np.abs(contested.theta - theta) / deviations).max())
+        if moved > WORTH_NAMING:
+            law, shift = (*law, group_words(contested, moved, rows)), moved
+            if len(contested.members) == rows:
+                group = np.flatnonzero(contested.members > 0.5)
     removed = float((1.0 - weights).sum())
     # Then all are kept (``judge``).
     nobody = float(verdict.weights.sum()) < 1.0
-    law = (*exact_words(verdict), *law, *share_words(verdict, removed / rows))
+    first = [words for words in (wrong_kind, None if wrong_kind else repeated) if words]
+    law = (*first, *law, *share_words(verdict, removed / rows))
+    off = f" What is off: {'; '.join(law)}." if law else ""
     misfit = None
-    if verdict.beyond_budget:
+    if exact is not None:
+        misfit = f"{exact}. What is said of the noise, of rows and of chains means nothing then."
+    elif verdict.beyond_budget:
         few = f"only the {removed:.0f} that stand out are called bad and the others are kept"
         kept = few if removed > 0.5 else "all of them are kept"
-        off = f" What is off: {'; '.join(law)}." if law else ""
         times = noise_ratio(verdict)
-        if times is None:
+        if repeated:
+            remedy = "A larger contamination is no remedy."
+        elif times is None:
             remedy = "Look at the residuals, change the model, or declare a larger contamination."
         elif times > 1.0:
             remedy = "Declare the noise that the residuals have, or a larger contamination if these rows are bad."
@@ -126,7 +144,6 @@ def conclude(
     elif nobody or removed > max(MOST_BAD, contamination) * rows:
         far = f"{'all' if nobody else f'{removed / rows:.0%} of the'} rows are far from what the model says"
         far += ", so none is called bad" if nobody else ""
-        off = f" What is off: {'; '.join(law)}." if law else ""
         misfit = (
             f"{far}: it does not fit these data.{off} Look at the units of the response and of a declared noise scale "
             "(noise_scale='estimate' needs none), at codes for missing values in the columns, and whether there is an "

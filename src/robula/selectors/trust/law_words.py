@@ -22,6 +22,14 @@ _TAILS, _SKEW, _GROWTH, _BEND, _DISPERSION = -0.25, 0.25, 0.3, 0.3, 0.15
 _MANY = 0.1
 # What counts as a row.
 _ONE_ROW = 0.5
+# A response that is too often the same: of all rows, of so many at least, and times its neighbours. Rounded to a tenth
+# of its spread and less, a value is shared by one row in ten as well, but then those beside it are.
+_OFTEN, _FEWEST_EQUAL, _TIMES_BESIDE = 0.1, 10, 4
+# How far scores must lean by quantiles where skewness of _SKEW, which leans by 0.13, is to be said: half of that.
+_LEAN_OF_SKEW = 0.06
+# What makes one tail of the called rows: so many, so nearly all of them on one side, and a lean of the others that is
+# worth a word and more than three standard errors (1.4 / sqrt(rows) of normal scores).
+_FEWEST_IN_A_TAIL, _ONE_SIDED, _LEAN_OF_A_TAIL, _LEAN_BY_CHANCE = 5.0, 0.9, 0.1, 4.2
 #: Least probability at which an explanation has a say.
 _LIKELY = 0.05
 
@@ -44,10 +52,13 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     parameters, grown = fit.law.parameters, fit.law.trends.shape[1]
     scale, skew, tail = parameters[:3]
     counts = bool(fit.scores.interval.all())
+    # Counts whose spread is a parameter are negative binomial already.
+    poisson = counts and fit.rows.model.noise == "implied"
+    wider = "a negative binomial model" if poisson else "more bad rows, or a column that is missing"
     found = []
     if tail < _TAILS:
-        found.append(f"tails heavier than declared (try a {'negative binomial' if counts else 'Student-t'} model)")
-    if abs(skew) > _SKEW:
+        found.append(f"tails heavier than declared (try {wider if counts else 'a Student-t model'})")
+    if abs(skew) > _SKEW and (counts or skew * _lean(fit) > _LEAN_OF_SKEW):
         side = "right" if skew > 0 else "left"
         shape = (
             "a log or square-root response" if skew > 0 else "the square of the response, or a column that is missing"
@@ -60,13 +71,82 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
         )
     growth = np.abs(parameters[3 : 3 + grown])
     if max(growth[:1], default=0.0) > _GROWTH:
-        other = "an exposure, or a negative binomial model" if counts else "a log response, or weights"
+        other = f"an exposure, or {wider}" if counts else "a log response, or weights"
         found.append(f"spread that changes with the fitted value (try {other})")
     elif max(growth, default=0.0) > _GROWTH:
         found.append("spread that changes with the features")
     if max(abs(parameters[3 + grown :]), default=0.0) > _BEND:
         found.append("curvature that the model has not (try squares or splines of the columns)")
     return tuple(found)
+
+
+def label_words(verdict: Verdict) -> str | None:
+    """Say that a response is of two values where the law is of a continuous one; None where it is of more."""
+    y = _continuous_response(verdict)
+    if y is None or len(np.unique(y)) != 2:
+        return None
+    return "the response has two values only (fit it as a label: a logistic model)"
+
+
+def repeated_words(verdict: Verdict) -> str | None:
+    """Say that a response is one value far too often, where the law is of a continuous one; None where none is.
+
+    Chance does not repeat a continuous response, and rounding repeats its neighbours as well. Of clean responses,
+    rounded or not, fewer than one table in 1000 is said to have such a value.
+    """
+    y = _continuous_response(verdict)
+    if y is None:
+        return None
+    counts = np.unique(y, return_counts=True)[1]
+    most = int(counts.argmax())
+    beside = np.concatenate([counts[max(most - 1, 0) : most], counts[most + 1 : most + 2]])
+    if counts[most] < max(_OFTEN * len(y), _FEWEST_EQUAL, _TIMES_BESIDE * int(beside.max(initial=1))):
+        return None
+    # The rows may be in other units than the user's, so the value goes by its place.
+    place = ", the smallest" if most == 0 else ", the largest" if most == len(counts) - 1 else ""
+    return (
+        f"{counts[most] / len(y):.0%} of the responses are one and the same value{place}, and no noise around a line "
+        "makes so many equal (model whether a response is this value as a label, and the others apart)"
+    )
+
+
+def _continuous_response(verdict: Verdict) -> FloatArray | None:
+    """The responses of the rows that were judged, where their law is of numbers that chance does not repeat."""
+    fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation)]
+    return None if not fits or fits[0].rows.discrete else np.asarray(fits[0].rows.model.response)
+
+
+def one_tail_words(verdict: Verdict) -> tuple[str, ...]:
+    """Say where the rows that are called bad go on what the kept ones begin: a lean to one side.
+
+    Without them a skewed law looks less so, and is not seen as such.
+    """
+    if _continuous_response(verdict) is None:
+        return ()
+    fit = verdict.explanations[max(verdict.probabilities, key=lambda name: verdict.probabilities[name])]
+    assert isinstance(fit, Explanation)
+    doubt, side = 1.0 - verdict.weights[: fit.rows.count], np.sign(fit.scores.point)
+    called, above = float(doubt.sum()), float(doubt @ (side > 0.0))
+    if called < _FEWEST_IN_A_TAIL or max(above, called - above) < _ONE_SIDED * called:
+        return ()
+    chance = _LEAN_BY_CHANCE / math.sqrt(fit.rows.count)
+    if (1.0 if 2.0 * above > called else -1.0) * _lean(fit) < max(_LEAN_OF_A_TAIL, chance):
+        return ()
+    where = "above" if 2.0 * above > called else "below"
+    return (
+        f"nearly all of the {called:.0f} rows that are called bad are {where} what the model says, and the others lean "
+        "to that side too, so they may be one long tail and no mistakes (compare with contamination=0, and try a log "
+        "or square-root response)",
+    )
+
+
+def _lean(fit: Explanation) -> float:
+    """How much farther the kept rows' scores reach up than down, from -1 to 1; 0 where they are symmetric.
+
+    By quantiles, which a few bad rows hardly move: 0.1 for a lognormal law with a log scale of 0.2.
+    """
+    low, middle, high = np.quantile(fit.scores.point[fit.weights > _ONE_ROW], [0.05, 0.5, 0.95])
+    return float((high + low - 2.0 * middle) / max(high - low, 1e-300))
 
 
 def group_words(contested: Contested, moved: float, rows: int) -> str:
@@ -82,28 +162,27 @@ def group_words(contested: Contested, moved: float, rows: int) -> str:
     )
 
 
-def exact_words(verdict: Verdict) -> tuple[str, ...]:
-    """Say that some rows have no noise, where calling the others bad was not followed for that."""
+def exact_words(verdict: Verdict) -> str | None:
+    """Say that the clean rows have no noise, where they do not just share one response; None where they have some."""
     fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation) and fit.exact]
     if not fits:
-        return ()
+        return None
     likeliest = max(fits, key=lambda fit: fit.evidence)
-    share = 1.0 - likeliest.called
-    y = np.asarray(likeliest.rows.model.response)
-    values, counts = np.unique(y, return_counts=True)
-    common, sharing = values[counts.argmax()], counts.max() / len(y)
-    # Rows that share one response need no column to be fitted.
+    share, rows = 1.0 - likeliest.called, likeliest.rows
+    sharing = np.unique(np.asarray(rows.model.response), return_counts=True)[1].max() / rows.count
     if sharing > share / 2:
-        words = (
-            f"{sharing:.0%} of the responses are {common:g}, and no noise around a line makes so many equal (model "
-            f"whether a response is {common:g} as a label, and the others apart)"
+        # Rows that share one response need no column to be fitted.
+        return None
+    fitted = f"{share:.0%} of the rows are fitted to the last digit"
+    if rows.count <= rows.dim:
+        return (
+            f"{fitted}, for there are {rows.dim} parameters and only {rows.count} rows, so nothing is left to judge "
+            "them by (leave columns out, or add rows)"
         )
-    else:
-        words = (
-            f"{share:.0%} of the rows are fitted to the last digit: there the response was computed from the columns "
-            "(leave out the column that it is a copy or a sum of, or fit these rows apart)"
-        )
-    return (words,)
+    return (
+        f"{fitted}: there the response was computed from the columns (leave out the column that it is a copy or a sum "
+        "of, or fit these rows apart)"
+    )
 
 
 def share_words(verdict: Verdict, share: float) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class ScoredRows:
     space : FeatureSpace
     bad_odds : ndarray, shape (n,)
         Log odds of each row to be bad by what is known besides its score: a cell that stands apart, a limit.
+    discrete : bool
+        Whether the law is of counts, which chance repeats.
     exact_law : bool
         Whether the law of clean rows is taken at its word, so that what disagrees with it is bad; otherwise it is only
         nearly right.
@@ -97,7 +99,7 @@ class ScoredRows:
         self._few = max(0.0, 1.0 - (count or self.count) / constants.FEW_ROWS) ** 4
         self.space = feature_space(model.covariates, model.cell_odds()) if space is None else space
         self._leverage: FloatArray | None = None
-        self._discrete = bool(np.less(*model.scores(model.initial)).all())
+        self.discrete = bool(np.less(*model.scores(model.initial)).all())
         self._at_lower, self._at_upper = self._limits()
         # A row at a limit is known to be at or beyond it, and that is no error; a code for "missing" is one.
         self.bad_odds = self.space.apart - constants.GROSS_ODDS * (self._at_lower | self._at_upper)
@@ -136,7 +138,7 @@ class ScoredRows:
         """
         nowhere = np.zeros(self.count, dtype=np.bool_)
         y = self.model.response
-        if y is None or len(np.unique(y)) < 10 or self._discrete:
+        if y is None or len(np.unique(y)) < 10 or self.discrete:
             return nowhere, nowhere
         usual = (self.space.apart <= constants.PRICE) & ~np.isin(y, self.response_codes)
         upper, lower = _limit(y), _limit(-y)
@@ -156,7 +158,7 @@ class ScoredRows:
         # Log of by how much a row's density is that of its score.
         unit = np.zeros(self.count)
         # Far out the ends of a count's interval are the same to rounding; it is a mass all the same.
-        if not (interval.all() or self._discrete):
+        if not (interval.all() or self.discrete):
             unit = np.where(interval, 0.0, self.model.log_likelihood(theta) + 0.5 * upper**2 + _LOG_ROOT_TWO_PI)
         counted = self.model.counted(weights)
         left = np.maximum(1.0 - counted * leverage, _LEAST_LEFT)

@@ -72,3 +72,6 @@ SEARCHED_ROWS = 2000
 #: Most rows that can be bad, and so the limit where none is declared: less than what two populations of one size leave
 #: undecided.
 MOST_BAD = 0.4
+#: Posterior widths by which a group that data cannot tell from a law that is off must move some parameter to be named:
+#: whether the others are right is of no interest where the answer is the same.
+WORTH_NAMING = 0.5
