@@ -146,6 +146,32 @@ def test_numbers_that_only_look_like_codes_are_left_alone():
     assert found.codes == {"levels": (99.0,)}
 
 
+def test_what_may_be_a_code_is_odd_and_named_but_no_more_than_that():
+    """Rows with 0 for an unknown age, or a chain's number of restaurants, count: they are for the user to judge."""
+    rng = np.random.default_rng(0)
+    ages, locations = rng.integers(28, 39, 600).astype(float), rng.lognormal(3.7, 0.8, 600).round()
+    table = np.column_stack([ages, locations])
+    clean = odd_cells(table, ("age", "locations"), sure=True)
+    ages[:50], locations[50:75] = 0.0, 4.0 * locations.max()
+    found = odd_cells(np.column_stack([ages, locations]), ("age", "locations"), sure=True)
+    assert found.doubtful == {"age": (0.0,), "locations": (locations[50],)}
+    assert found.codes == {}
+    assert found.reason(0) == "age = 0 is in 50 rows and far from all others: is it a code for missing?"
+    assert (found.row_log_odds[:75] >= 0.0).all()
+    assert found.row_log_odds[:75].max() < 5.0
+    assert ((found.log_odds >= 0.0) == (clean.log_odds >= 0.0))[75:].mean() > 0.995
+    # Negative control: it is the gap that tells, and not that the value is repeated.
+    assert clean.doubtful == {}
+
+
+def test_a_number_that_is_no_code_is_judged_by_how_far_out_it_is():
+    table = correlated()
+    table[:40, 3] = 50_000.0
+    found = odd_cells(table, NAMES, sure=True)
+    assert found.doubtful == {"alone": (50_000.0,)}
+    assert found.log_odds[:40, 3].min() > 10.0
+
+
 def test_missing_cells_constant_columns_and_no_columns():
     table = correlated()
     table[:20, 0] = np.nan

@@ -13,7 +13,7 @@ import numpy as np
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, log_odds_of_mistakes
 from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
-from robula.tables.missing_codes import FEW_VALUES, missing_codes
+from robula.tables.missing_codes import FEW_VALUES, Repeated, repeated_apart
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
 _RARE, _MOST_DECIMALS = 0.06, 3
@@ -39,6 +39,7 @@ class Why(IntEnum):
     DECIMALS = 4  #: written with more decimals than its column
     SELDOM = 5  #: a value of its own where others are repeated
     EXCHANGED = 6  #: fits another column of its row, which fits this one
+    REPEATED = 7  #: may be a code: repeated and apart from all others, but 0 or a number that looks like none
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,8 @@ class OddCells:
         What odd cells most likely are, by row and column.
     codes : dict of str to tuple of float
         Values that stand for "missing", by column.
+    doubtful : dict of str to tuple of float
+        Values that may stand for "missing", by column.
     usual : ndarray, shape (2, p)
         Ends of the middle nine tenths of each column.
     """
@@ -70,6 +73,7 @@ class OddCells:
     why: IntArray
     mistakes: dict[tuple[int, int], Mistake]
     codes: dict[str, tuple[float, ...]]
+    doubtful: dict[str, tuple[float, ...]]
     usual: FloatArray
 
     @property
@@ -118,6 +122,8 @@ class OddCells:
         direction = "high" if self.high[row, place] else "low"
         words = {
             Why.CODE: "is a code for missing",
+            Why.REPEATED: f"is in {(self.values[:, place] == self.values[row, place]).sum():,} rows and far from all "
+            "others: is it a code for missing?",
             Why.COLUMN: f"is too {direction} for its column, usually {low:.4g} to {high:.4g}",
             Why.ROW: f"is too {direction} for the row's other columns",
             Why.DECIMALS: "has more decimals than its column",
@@ -146,7 +152,7 @@ def odd_cells(
     response : ndarray, shape (n,), optional
         What else is known of the rows: helps to say what a cell should be, and is not judged itself.
     sure : bool
-        Count as codes only what is one for sure, as :func:`missing_codes` does.
+        Count as codes only what is one for sure, as :func:`repeated_apart` does.
     """
     table = _Table(np.asarray(values, dtype=np.float64), tuple(map(str, names)), response, sure)
     first = table.judged(None)
@@ -170,6 +176,8 @@ class _Table:
         rows, width = values.shape
         self.known = np.isfinite(values)
         self.codes: dict[str, tuple[float, ...]] = {}
+        self.doubtful: dict[str, tuple[float, ...]] = {}
+        self.may_be_codes = np.zeros(values.shape, dtype=bool)
         self.apart: dict[int, FloatArray] = {}
         self.places: list[int] = []
         self.explaining = np.zeros((rows, width + (response is not None)))
@@ -185,16 +193,19 @@ class _Table:
         different, counts = np.unique(cells[known], return_counts=True)
         if len(different) < 2:
             return
-        told = missing_codes(different, counts, sure=sure) if len(different) > 2 else ()
-        if told:
-            self.codes[self.names[place]] = told
-            known &= ~np.isin(cells, told)
+        told = repeated_apart(different, counts, sure=sure) if len(different) > 2 else Repeated((), ())
+        if told.codes:
+            self.codes[self.names[place]] = told.codes
+            known &= ~np.isin(cells, told.codes)
+        if told.doubtful:
+            self.doubtful[self.names[place]] = told.doubtful
+            self.may_be_codes[:, place] = np.isin(cells, told.doubtful)
         # Where no value is so often there that one that is there once is seldom beside it, none is.
         if len(different) > 2 and _SELDOM * counts.max() >= 1.0:
             self.seldom[:, place] = _seldom(cells, known)
-        if len(different) - len(told) <= FEW_VALUES:
+        if len(different) - len(told.codes) - len(told.doubtful) <= FEW_VALUES:
             self.apart[place] = _apart(cells, known)
-            self.explaining[:, place] = standardized(cells, known)
+            self.explaining[:, place] = standardized(cells, known & ~self.may_be_codes[:, place])
             return
         self.finer[:, place] = _finer(cells, known)
         self.places.append(place)
@@ -211,20 +222,24 @@ class _Table:
         columns = given_the_others(alone, explaining, suspects)
         log_odds, found = log_odds_of_mistakes(self.values, columns, self.apart, self.finer | self.seldom)
         log_odds[np.isfinite(self.values) & ~self.known] = CODE_ODDS
+        # Whether it is a code is open; how far out it is may say more.
+        log_odds[self.may_be_codes] = np.maximum(log_odds[self.may_be_codes], 0.0)
         return _Judged(alone, columns, log_odds, found)
 
     def look(self, suspects: BoolArray) -> OddCells:
         """Judge the cells by those that are not suspects (n, p), and say why they are odd."""
-        alone, columns, log_odds, found = self.judged(suspects)
         is_code = np.isfinite(self.values) & ~self.known
+        alone, columns, log_odds, found = self.judged(suspects | self.may_be_codes)
         high, why = _reasons(columns, alone, self.apart, self.finer, self.seldom)
         why[is_code] = Why.CODE
         high |= is_code
         for mistake in found:
             if mistake.partner >= 0:
                 why[mistake.row, mistake.place] = Why.EXCHANGED
+        why[self.may_be_codes] = Why.REPEATED
         mistakes = {(mistake.row, mistake.place): mistake for mistake in found}
-        return OddCells(self.names, self.values, log_odds, high, why, mistakes, self.codes, self._usual(log_odds < 0.0))
+        usual = self._usual(log_odds < 0.0)
+        return OddCells(self.names, self.values, log_odds, high, why, mistakes, self.codes, self.doubtful, usual)
 
     def _usual(self, right: BoolArray) -> FloatArray:
         """Ends (2, p) of the middle nine tenths of the cells of each column that are right (n, p)."""
