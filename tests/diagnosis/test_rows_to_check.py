@@ -87,6 +87,49 @@ def test_a_decimal_slip_is_named_as_one():
     assert odd_cells(table, NAMES).reason(8) == ""
 
 
+def test_the_usual_values_that_are_named_are_those_of_the_row():
+    rng = np.random.default_rng(0)
+    miles = rng.normal(300.0, 60.0, 600).round(1)
+    minutes, fuel = ((0.2 * miles + rng.normal(0.0, 3.0, 600)).round(1) for _ in range(2))
+    miles[0], minutes[0], fuel[0] = 400.0, 50.0, 80.0
+    found = odd_cells(np.column_stack([minutes, miles, fuel]), ("minutes", "miles", "fuel"))
+    low, high = found.usual(0, 0)
+    # 50 minutes are usual in the column, and not on 400 miles.
+    assert found.of_column[0, 0] < 50.0 < low < 80.0 < high < 90.0
+    assert found.reason(0, 0) == (
+        f"minutes = 50 is too low for the row's other columns, with which {low:.4g} to {high:.4g} is usual"
+    )
+    # Negative control: most cells of other rows are within what is usual in theirs.
+    inside = [found.usual(row, 0)[0] <= minutes[row] <= found.usual(row, 0)[1] for row in range(1, 600)]
+    assert 0.85 < np.mean(inside) < 0.95
+
+
+def test_what_would_be_usual_is_within_what_is_called_usual():
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        table = correlated(seed=seed)
+        table[:10, 3] *= rng.choice([0.1, 0.2, 5.0, 10.0, 20.0], 10)
+        found = odd_cells(table, NAMES)
+        told = [row for row in range(10) if "it would be usual" in found.reason(row, 3)]
+        for row in told:
+            low, high = found.usual(row, 3)
+            assert low <= table[row, 3] / found.mistakes[row, 3].factor <= high
+        assert told
+
+
+@pytest.mark.parametrize("count", [15, 40])
+def test_right_cells_that_are_half_of_what_is_usual_are_no_slips(count):
+    """Part-time work is not full-time work in inches."""
+    rng = np.random.default_rng(0)
+    hours = rng.normal(45.0, 6.0, 900).round()
+    hours[:count] = rng.integers(14, 21, count)
+    table = np.column_stack([hours, rng.normal(size=900)])
+    assert (odd_cells(table, ("hours", "other")).log_odds[:count, 0] < 0.0).all()
+    # A negative control: a tenth of full-time work is one.
+    table[:count, 0] = rng.integers(41, 50, count) / 10.0
+    assert (odd_cells(table, ("hours", "other")).log_odds[:count, 0] > 5.0).all()
+
+
 def test_exchanged_cells_are_named_together():
     table = correlated()
     bad = np.arange(0, 500, 50)
@@ -104,10 +147,10 @@ def test_exchanged_cells_are_named_together():
 def test_slips_of_one_column_come_before_long_tails_of_others():
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(100.0, 15.0, 600).round(), *(rng.standard_t(3, 600) for _ in range(8))])
-    table[:12, 0] = (table[:12, 0] * 2.54).round()
+    table[:12, 0] = (table[:12, 0] * 10.0).round()
     found = odd_cells(table, [f"x{place}" for place in range(9)])
     assert np.isin(np.arange(12), np.argsort(-found.row_log_odds)[:15]).mean() >= 0.9
-    assert "divided by 2.54 it would be usual" in found.reason(0)
+    assert "divided by 10 it would be usual" in found.reason(0)
 
 
 def test_counts_are_not_odd_and_a_value_of_its_own_is():

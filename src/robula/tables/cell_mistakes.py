@@ -25,8 +25,9 @@ from robula.tables.column_scores import Column, NormalScores, explaining_score
 _FREEDOM, _WIDE = 6.0, 5.0
 # Mistakes of each kind that a column has before it is looked at: few have any. At most this share of them is believed.
 _BEFORE, _MOST = 0.1, 0.2
-# Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
-_FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
+# Decimal slips and thousands (g for kg). A factor of 2.54, inches for centimetres, is too near to the tails of right
+# cells (docs/method.md, "Tables that nobody had looked at").
+_FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0) for power in (factor, 1.0 / factor))
 # Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged, if both
 # together could become likelier by this much, in logs: an exchange is never expected in one row of 50.
 _NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS, _LEAST_GAIN = 1.5, 1.0, 6, 4.0

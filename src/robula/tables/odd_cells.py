@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from robula._types import BoolArray, FloatArray, IntArray
 from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, log_odds_of_mistakes
@@ -23,6 +24,8 @@ _SELDOM, _PARTS = 0.1, 20
 _STEPS = 3.0
 # Score of a value that stands apart.
 _APART_SCORE = 6.0
+# Nine tenths of right cells have scores of this size at most.
+_USUAL = float(ndtri(0.95))
 # A cell farther out in its column needs no other reason to be odd.
 _FAR = 3.5
 #: Score of a cell that is a mistake as likely as not: that of an event which a normal law has once in 30,000 times.
@@ -62,8 +65,10 @@ class OddCells:
         Values that stand for "missing", by column.
     doubtful : dict of str to tuple of float
         Values that may stand for "missing", by column.
-    usual : ndarray, shape (2, p)
-        Ends of the middle nine tenths of each column.
+    judges : dict of int to Column
+        What cells of columns of many values were judged by, by place.
+    of_column : ndarray, shape (2, p)
+        Ends of the middle nine tenths of the right cells of each column.
     """
 
     names: tuple[str, ...]
@@ -74,7 +79,8 @@ class OddCells:
     mistakes: dict[tuple[int, int], Mistake]
     codes: dict[str, tuple[float, ...]]
     doubtful: dict[str, tuple[float, ...]]
-    usual: FloatArray
+    judges: dict[int, Column]
+    of_column: FloatArray
 
     @property
     def limit(self) -> float:
@@ -110,6 +116,15 @@ class OddCells:
         mistake = self.mistakes.get((row, column))
         return -1 if mistake is None else mistake.partner
 
+    def usual(self, row: int, column: int) -> tuple[float, float]:
+        """Ends of the middle nine tenths of what a cell is judged by: its column, given the rest of its row."""
+        judge = self.judges.get(column)
+        if judge is None:
+            low, high = self.of_column[:, column].tolist()
+            return low, high
+        low, high = (judge.value_at(judge.expected[row] + judge.given.value_at(score)) for score in (-_USUAL, _USUAL))
+        return low, high
+
     def reason(self, row: int, column: int | None = None) -> str:
         """Why a cell is odd, in words; of the row's oddest cell by default; empty where it is not odd."""
         if not self.names:
@@ -117,15 +132,17 @@ class OddCells:
         place = int(self.oddest[row]) if column is None else column
         if self.log_odds[row, place] < 0.0:
             return ""
-        low, high = self.usual[:, place]
+        low, high = self.usual(row, place)
+        cell = float(self.values[row, place])
+        given = ", given the row's other columns" if place in self.judges and len(self.names) > 1 else ""
         mistake = self.mistakes.get((row, place), Mistake(row, place, 1.0, -1))
         direction = "high" if self.high[row, place] else "low"
         words = {
             Why.CODE: "is a code for missing",
-            Why.REPEATED: f"is in {(self.values[:, place] == self.values[row, place]).sum():,} rows and far from all "
+            Why.REPEATED: f"is in {(self.values[:, place] == cell).sum():,} rows and far from all "
             "others: is it a code for missing?",
-            Why.COLUMN: f"is too {direction} for its column, usually {low:.4g} to {high:.4g}",
-            Why.ROW: f"is too {direction} for the row's other columns",
+            Why.COLUMN: f"is too {direction} for its column, usually {low:.4g} to {high:.4g}{given}",
+            Why.ROW: f"is too {direction} for the row's other columns, with which {low:.4g} to {high:.4g} is usual",
             Why.DECIMALS: "has more decimals than its column",
             Why.SELDOM: "is a value that hardly another row has",
             Why.EXCHANGED: f"and {self.names[mistake.partner]} = {self.values[row, mistake.partner]:.6g} "
@@ -133,10 +150,10 @@ class OddCells:
             Why.NOT: "",
         }[Why(self.why[row, place])]
         slip = ""
-        if mistake.factor != 1.0:
+        if mistake.factor != 1.0 and low <= cell / mistake.factor <= high:
             slip = f"; {'divided by' if mistake.factor > 1 else 'times'} "
             slip += f"{max(mistake.factor, 1 / mistake.factor):.4g} it would be usual"
-        return f"{self.names[place]} = {self.values[row, place]:.6g} {words}{slip}"
+        return f"{self.names[place]} = {cell:.6g} {words}{slip}"
 
 
 def odd_cells(
@@ -238,8 +255,10 @@ class _Table:
                 why[mistake.row, mistake.place] = Why.EXCHANGED
         why[self.may_be_codes] = Why.REPEATED
         mistakes = {(mistake.row, mistake.place): mistake for mistake in found}
-        usual = self._usual(log_odds < 0.0)
-        return OddCells(self.names, self.values, log_odds, high, why, mistakes, self.codes, self.doubtful, usual)
+        judges, usual = {column.place: column for column in columns}, self._usual(log_odds < 0.0)
+        return OddCells(
+            self.names, self.values, log_odds, high, why, mistakes, self.codes, self.doubtful, judges, usual
+        )
 
     def _usual(self, right: BoolArray) -> FloatArray:
         """Ends (2, p) of the middle nine tenths of the cells of each column that are right (n, p)."""
