@@ -144,6 +144,21 @@ def test_exchanged_cells_are_named_together():
     assert not odd_cells(same[:, ::-1], ("a", "b")).mistakes
 
 
+def test_many_exchanged_cells_do_not_hide_behind_the_relation_that_they_make():
+    rng = np.random.default_rng(0)
+    age, years = rng.integers(30, 61, 750).astype(float), rng.choice([12.0, 12.0, 12.0, 10.0, 14.0, 16.0, 17.0], 750)
+    table = np.column_stack([age, years, rng.normal(size=750)])
+    clean = odd_cells(table, ("age", "years", "other"))
+    bad = np.arange(0, 750, 12)
+    table[np.ix_(bad, [0, 1])] = table[np.ix_(bad, [1, 0])]
+    found = odd_cells(table, ("age", "years", "other"))
+    assert (found.row_log_odds[bad] > 5.0).mean() >= 0.9
+    assert np.mean([found.partner(row, 0) == 1 for row in bad]) >= 0.9
+    # Negative controls: the other rows, and the table before.
+    assert (np.delete(found.row_log_odds, bad) >= 0.0).mean() < 0.01
+    assert (clean.row_log_odds >= 0.0).mean() < 0.01
+
+
 def test_slips_of_one_column_come_before_long_tails_of_others():
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(100.0, 15.0, 600).round(), *(rng.standard_t(3, 600) for _ in range(8))])

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, log_odds_of_mistakes
+from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, exchanged, log_odds_of_mistakes
 from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
 from robula.tables.missing_codes import FEW_VALUES, Repeated, repeated_apart
 
@@ -173,7 +173,7 @@ def odd_cells(
     """
     table = _Table(np.asarray(values, dtype=np.float64), tuple(map(str, names)), response, sure)
     first = table.judged(None)
-    return table.look(first.log_odds >= 0.0)
+    return table.look((first.log_odds >= 0.0) | table.exchanged(first.alone))
 
 
 class _Judged(NamedTuple):
@@ -242,6 +242,17 @@ class _Table:
         # Whether it is a code is open; how far out it is may say more.
         log_odds[self.may_be_codes] = np.maximum(log_odds[self.may_be_codes], 0.0)
         return _Judged(alone, columns, log_odds, found)
+
+    def exchanged(self, alone: Sequence[Column]) -> BoolArray:
+        """Cells (n, p) that look exchanged by their columns alone.
+
+        Where many are, the two columns look related, and given each other such cells look right.
+        """
+        found = np.zeros(self.values.shape, dtype=bool)
+        unrelated = given_the_others(alone, np.zeros_like(self.explaining), None)
+        for first, second, rows, odds in exchanged(self.values, unrelated):
+            found[rows[odds >= 0.0], first] = found[rows[odds >= 0.0], second] = True
+        return found
 
     def look(self, suspects: BoolArray) -> OddCells:
         """Judge the cells by those that are not suspects (n, p), and say why they are odd."""
