@@ -88,6 +88,49 @@ def test_a_decimal_slip_is_named_as_one():
     assert odd_cells(table, NAMES).reason(8) == ""
 
 
+def test_the_usual_values_that_are_named_are_those_of_the_row():
+    rng = np.random.default_rng(0)
+    miles = rng.normal(300.0, 60.0, 600).round(1)
+    minutes, fuel = ((0.2 * miles + rng.normal(0.0, 3.0, 600)).round(1) for _ in range(2))
+    miles[0], minutes[0], fuel[0] = 400.0, 50.0, 80.0
+    found = odd_cells(np.column_stack([minutes, miles, fuel]), ("minutes", "miles", "fuel"))
+    low, high = found.usual(0, 0)
+    # 50 minutes are usual in the column, and not on 400 miles.
+    assert found.of_column[0, 0] < 50.0 < low < 80.0 < high < 90.0
+    assert found.reason(0, 0) == (
+        f"minutes = 50 is too low for the row's other columns, with which {low:.4g} to {high:.4g} is usual"
+    )
+    # Negative control: most cells of other rows are within what is usual in theirs.
+    inside = [found.usual(row, 0)[0] <= minutes[row] <= found.usual(row, 0)[1] for row in range(1, 600)]
+    assert 0.85 < np.mean(inside) < 0.95
+
+
+def test_what_would_be_usual_is_within_what_is_called_usual():
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        table = correlated(seed=seed)
+        table[:10, 3] *= rng.choice([0.1, 0.2, 5.0, 10.0, 20.0], 10)
+        found = odd_cells(table, NAMES)
+        told = [row for row in range(10) if "it would be usual" in found.reason(row, 3)]
+        for row in told:
+            low, high = found.usual(row, 3)
+            assert low <= table[row, 3] / found.mistakes[row, 3].factor <= high
+        assert told
+
+
+@pytest.mark.parametrize("count", [15, 40])
+def test_right_cells_that_are_half_of_what_is_usual_are_no_slips(count):
+    """Part-time work is not full-time work in inches."""
+    rng = np.random.default_rng(0)
+    hours = rng.normal(45.0, 6.0, 900).round()
+    hours[:count] = rng.integers(14, 21, count)
+    table = np.column_stack([hours, rng.normal(size=900)])
+    assert (odd_cells(table, ("hours", "other")).log_odds[:count, 0] < 0.0).all()
+    # A negative control: a tenth of full-time work is one.
+    table[:count, 0] = rng.integers(41, 50, count) / 10.0
+    assert (odd_cells(table, ("hours", "other")).log_odds[:count, 0] > 5.0).all()
+
+
 def test_exchanged_cells_are_named_together():
     table = correlated()
     bad = np.arange(0, 500, 50)
@@ -102,13 +145,28 @@ def test_exchanged_cells_are_named_together():
     assert not odd_cells(same[:, ::-1], ("a", "b")).mistakes
 
 
+def test_many_exchanged_cells_do_not_hide_behind_the_relation_that_they_make():
+    rng = np.random.default_rng(0)
+    age, years = rng.integers(30, 61, 750).astype(float), rng.choice([12.0, 12.0, 12.0, 10.0, 14.0, 16.0, 17.0], 750)
+    table = np.column_stack([age, years, rng.normal(size=750)])
+    clean = odd_cells(table, ("age", "years", "other"))
+    bad = np.arange(0, 750, 12)
+    table[np.ix_(bad, [0, 1])] = table[np.ix_(bad, [1, 0])]
+    found = odd_cells(table, ("age", "years", "other"))
+    assert (found.row_log_odds[bad] > 5.0).mean() >= 0.9
+    assert np.mean([found.partner(row, 0) == 1 for row in bad]) >= 0.9
+    # Negative controls: the other rows, and the table before.
+    assert (np.delete(found.row_log_odds, bad) >= 0.0).mean() < 0.01
+    assert (clean.row_log_odds >= 0.0).mean() < 0.01
+
+
 def test_slips_of_one_column_come_before_long_tails_of_others():
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(100.0, 15.0, 600).round(), *(rng.standard_t(3, 600) for _ in range(8))])
-    table[:12, 0] = (table[:12, 0] * 2.54).round()
+    table[:12, 0] = (table[:12, 0] * 10.0).round()
     found = odd_cells(table, [f"x{place}" for place in range(9)])
     assert np.isin(np.arange(12), np.argsort(-found.row_log_odds)[:15]).mean() >= 0.9
-    assert "divided by 2.54 it would be usual" in found.reason(0)
+    assert "divided by 10 it would be usual" in found.reason(0)
 
 
 def test_counts_are_not_odd_and_a_value_of_its_own_is():
@@ -145,6 +203,32 @@ def test_numbers_that_only_look_like_codes_are_left_alone():
     assert "zeros" not in found.codes
     assert (np.abs(found.scores[zeros == 0, 1]) < found.limit).all()
     assert found.codes == {"levels": (99.0,)}
+
+
+def test_what_may_be_a_code_is_odd_and_named_but_no_more_than_that():
+    """Rows with 0 for an unknown age, or a chain's number of restaurants, count: they are for the user to judge."""
+    rng = np.random.default_rng(0)
+    ages, locations = rng.integers(28, 39, 600).astype(float), rng.lognormal(3.7, 0.8, 600).round()
+    table = np.column_stack([ages, locations])
+    clean = odd_cells(table, ("age", "locations"), sure=True)
+    ages[:50], locations[50:75] = 0.0, 4.0 * locations.max()
+    found = odd_cells(np.column_stack([ages, locations]), ("age", "locations"), sure=True)
+    assert found.doubtful == {"age": (0.0,), "locations": (locations[50],)}
+    assert found.codes == {}
+    assert found.reason(0) == "age = 0 is in 50 rows and far from all others: is it a code for missing?"
+    assert (found.row_log_odds[:75] >= 0.0).all()
+    assert found.row_log_odds[:75].max() < 5.0
+    assert ((found.log_odds >= 0.0) == (clean.log_odds >= 0.0))[75:].mean() > 0.995
+    # Negative control: it is the gap that tells, and not that the value is repeated.
+    assert clean.doubtful == {}
+
+
+def test_a_number_that_is_no_code_is_judged_by_how_far_out_it_is():
+    table = correlated()
+    table[:40, 3] = 50_000.0
+    found = odd_cells(table, NAMES, sure=True)
+    assert found.doubtful == {"alone": (50_000.0,)}
+    assert found.log_odds[:40, 3].min() > 10.0
 
 
 def test_missing_cells_constant_columns_and_no_columns():

@@ -126,22 +126,23 @@ class OddRows:
 
 
 def code_words(odd: OddRows) -> list[str]:
-    """Which columns hold which codes and whether their rows count all the same, one sentence a code."""
+    """Which columns hold what may be a code, and codes, and whether their rows count all the same; a sentence each."""
     cells = odd.cells
-    columns: dict[float, list[str]] = {}
-    for name, values in cells.codes.items():
-        for value in values:
-            columns.setdefault(value, []).append(name)
     told = []
-    for value, names in columns.items():
-        found = (cells.values == value) & (cells.why == Why.CODE)
-        rows = found.any(axis=1)
-        counting = int((odd.weights[rows] >= DISTRUSTED).sum())
-        then = f"; {counting:,} of their {rows.sum():,} rows count, as if it were a number" if counting else ""
-        told.append(
-            f"{value:g} is a code for missing in {', '.join(names)}: {found.sum():,} cells"
-            f"{then or ', whose rows hardly count'}."
-        )
+    for by_column, verb, why in ((cells.doubtful, "may be", Why.REPEATED), (cells.codes, "is", Why.CODE)):
+        columns: dict[float, list[str]] = {}
+        for name, values in by_column.items():
+            for value in values:
+                columns.setdefault(value, []).append(name)
+        for value, names in columns.items():
+            found = (cells.values == value) & (cells.why == why)
+            rows = found.any(axis=1)
+            counting = int((odd.weights[rows] >= DISTRUSTED).sum())
+            then = f"; {counting:,} of their {rows.sum():,} rows count, as if it were a number" if counting else ""
+            told.append(
+                f"{value:g} {verb} a code for missing in {', '.join(names)}: {found.sum():,} cells"
+                f"{then or ', whose rows hardly count'}."
+            )
     return told
 
 

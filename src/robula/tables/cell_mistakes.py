@@ -25,8 +25,9 @@ from robula.tables.column_scores import Column, NormalScores, explaining_score
 _FREEDOM, _WIDE = 6.0, 5.0
 # Mistakes of each kind that a column has before it is looked at: few have any. At most this share of them is believed.
 _BEFORE, _MOST = 0.1, 0.2
-# Decimal slips and thousands (g for kg); inches for centimetres, which pounds for kilograms look like too.
-_FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0, 2.54) for power in (factor, 1.0 / factor))
+# Decimal slips and thousands (g for kg). A factor of 2.54, inches for centimetres, is too near to the tails of right
+# cells (docs/method.md, "Tables that nobody had looked at").
+_FACTORS = tuple(power for factor in (10.0, 100.0, 1000.0) for power in (factor, 1.0 / factor))
 # Cells nearer to what is expected are right, unless they look different; of a row, so many may be exchanged, if both
 # together could become likelier by this much, in logs: an exchange is never expected in one row of 50.
 _NEAR, _NEAR_IN_PAIRS, _CELLS_IN_PAIRS, _LEAST_GAIN = 1.5, 1.0, 6, 4.0
@@ -77,7 +78,7 @@ def log_odds_of_mistakes(
             kind = int(found[:, spot].argmax())
             told[int(rows[spot]), place] = Mistake(int(rows[spot]), place, (1.0, *_FACTORS)[kind], -1)
     singly = log_odds.copy()
-    for first, second, rows, odds in _exchanged(values, columns):
+    for first, second, rows, odds in exchanged(values, columns):
         # Where one of the two cells alone explains more, the other is right.
         better = odds > np.maximum(singly[rows, first], singly[rows, second])
         for place, partner in ((first, second), (second, first)):
@@ -86,6 +87,42 @@ def log_odds_of_mistakes(
             for row in rows[larger & (odds >= 0.0)].tolist():
                 told[row, place] = Mistake(row, place, 1.0, partner)
     return log_odds, list(told.values())
+
+
+def exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
+    """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
+    first, second, rows = _pairs_that_gain(columns)
+    if not len(rows):
+        return
+    places, logarithmic = np.array([column.place for column in columns]), np.array([c.logarithmic for c in columns])
+    own, given = (NormalScores.stacked([getattr(column, which) for column in columns]) for which in ("own", "given"))
+    slopes = np.stack([column.slopes for column in columns])[:, places]
+    expected, scores = np.stack([c.expected for c in columns]), np.stack([c.scores for c in columns])
+    one, other = values[rows, places[first]], values[rows, places[second]]
+    possible = (~logarithmic[first] | (other > 0)) & (~logarithmic[second] | (one > 0))
+    first, second, rows, one, other = (part[possible] for part in (first, second, rows, one, other))
+
+    def in_column(which: IntArray, cells: FloatArray) -> FloatArray:
+        """Scores of cells in columns (m,), whatever the rest of their row is."""
+        return own.at(which)(np.where(logarithmic[which], np.log(np.where(cells > 0, cells, 1.0)), cells))
+
+    there, here = in_column(first, other), in_column(second, one)
+    moved_first = explaining_score(there) - explaining_score(in_column(first, one))
+    moved_second = explaining_score(here) - explaining_score(in_column(second, other))
+    evidence = -_right(scores[first, rows]) - _right(scores[second, rows])
+    for at, also, score, moved in ((first, second, there, moved_second), (second, first, here, moved_first)):
+        evidence += _right(given.at(at)(score - expected[at, rows] - slopes[at, also] * moved))
+    # A density of logarithms is one of the values times the value.
+    only_one = logarithmic[first] != logarithmic[second]
+    sign = np.where(logarithmic[first[only_one]], 1.0, -1.0)
+    evidence[only_one] += sign * np.log(one[only_one] / other[only_one])
+    nothing = np.zeros(len(values), dtype=bool)
+    # A column has many partners; with all of them together it is exchanged as often as it slips.
+    before = _BEFORE / (len(columns) - 1)
+    for group in _groups(first, second):
+        if _can_be_expected(evidence[group], len(values)):
+            odds = _mixed(evidence[None, group], nothing, rows[group], before)[0]
+            yield int(places[first[group.start]]), int(places[second[group.start]]), rows[group], odds
 
 
 def odds_by_column(column: Column, rows: IntArray) -> float:
@@ -156,42 +193,6 @@ def _mixed(evidence: FloatArray, different: BoolArray, rows: IntArray, before: f
             among_wrong = max((both + 0.5) / (wrong + 1.0), among_right)
     found: FloatArray = np.log(odds)[:, None] + evidence + np.log(look)
     return found
-
-
-def _exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[int, int, IntArray, FloatArray]]:
-    """Yield pairs of columns with rows (m,) and their log odds (m,) that the two cells are exchanged."""
-    first, second, rows = _pairs_that_gain(columns)
-    if not len(rows):
-        return
-    places, logarithmic = np.array([column.place for column in columns]), np.array([c.logarithmic for c in columns])
-    own, given = (NormalScores.stacked([getattr(column, which) for column in columns]) for which in ("own", "given"))
-    slopes = np.stack([column.slopes for column in columns])[:, places]
-    expected, scores = np.stack([c.expected for c in columns]), np.stack([c.scores for c in columns])
-    one, other = values[rows, places[first]], values[rows, places[second]]
-    possible = (~logarithmic[first] | (other > 0)) & (~logarithmic[second] | (one > 0))
-    first, second, rows, one, other = (part[possible] for part in (first, second, rows, one, other))
-
-    def in_column(which: IntArray, cells: FloatArray) -> FloatArray:
-        """Scores of cells in columns (m,), whatever the rest of their row is."""
-        return own.at(which)(np.where(logarithmic[which], np.log(np.where(cells > 0, cells, 1.0)), cells))
-
-    there, here = in_column(first, other), in_column(second, one)
-    moved_first = explaining_score(there) - explaining_score(in_column(first, one))
-    moved_second = explaining_score(here) - explaining_score(in_column(second, other))
-    evidence = -_right(scores[first, rows]) - _right(scores[second, rows])
-    for at, also, score, moved in ((first, second, there, moved_second), (second, first, here, moved_first)):
-        evidence += _right(given.at(at)(score - expected[at, rows] - slopes[at, also] * moved))
-    # A density of logarithms is one of the values times the value.
-    only_one = logarithmic[first] != logarithmic[second]
-    sign = np.where(logarithmic[first[only_one]], 1.0, -1.0)
-    evidence[only_one] += sign * np.log(one[only_one] / other[only_one])
-    nothing = np.zeros(len(values), dtype=bool)
-    # A column has many partners; with all of them together it is exchanged as often as it slips.
-    before = _BEFORE / (len(columns) - 1)
-    for group in _groups(first, second):
-        if _can_be_expected(evidence[group], len(values)):
-            odds = _mixed(evidence[None, group], nothing, rows[group], before)[0]
-            yield int(places[first[group.start]]), int(places[second[group.start]]), rows[group], odds
 
 
 def _pairs_that_gain(columns: Sequence[Column]) -> tuple[IntArray, IntArray, IntArray]:

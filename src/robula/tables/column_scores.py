@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from robula._types import BoolArray, FloatArray, IntArray
+from robula.tables.missing_codes import STATE
 
 # Quantiles that say how a side of a column spreads: less than a tenth of the rows lies beyond the second.
 _INNER, _OUTER = float(ndtri(0.75)), float(ndtri(0.9))
@@ -31,8 +32,8 @@ _FARTHEST = 1e100
 _CLIP, _WIDE_CLIP = 2.5, 4.0
 # Ridge of the correlation matrix: columns may be copies of each other.
 _RIDGE = 0.02
-# A value that a tenth of the rows has, at an end of the column, is a state of its own (no income, no insurance).
-_SPIKE, _END = 0.1, 0.1
+# What is nearer to the end of a column than a tenth of the other rows is at its end.
+_END = 0.1
 # Share of positive cells from which on a column may be taken in logarithms.
 _POSITIVE = 0.98
 # Quantiles are taken of so many rows at most, evenly spread over the table.
@@ -196,7 +197,7 @@ def without_end_state(values: FloatArray, known: BoolArray) -> BoolArray:
     most = different[counts.argmax()]
     others = values[known & (values != most)]
     at_an_end = min((others < most).mean(), (others > most).mean()) < _END
-    return known & (values != most) if at_an_end and counts.max() > _SPIKE * len(values) else known
+    return known & (values != most) if at_an_end and counts.max() > STATE * len(values) else known
 
 
 def given_the_others(columns: Sequence[Column], explaining: FloatArray, suspects: BoolArray | None) -> list[Column]:

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from robula._types import BoolArray, FloatArray, IntArray
-from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, log_odds_of_mistakes
+from robula.tables.cell_mistakes import CODE_ODDS, NEVER, Mistake, exchanged, log_odds_of_mistakes
 from robula.tables.column_scores import Column, column_by_itself, given_the_others, standardized, without_end_state
-from robula.tables.missing_codes import FEW_VALUES, missing_codes
+from robula.tables.missing_codes import FEW_VALUES, Repeated, repeated_apart
 
 # Most rows that may share more decimals than others, or stand apart; and most decimals that others may have.
 _RARE, _MOST_DECIMALS = 0.06, 3
@@ -23,6 +24,8 @@ _SELDOM, _PARTS = 0.1, 20
 _STEPS = 3.0
 # Score of a value that stands apart.
 _APART_SCORE = 6.0
+# Nine tenths of right cells have scores of this size at most.
+_USUAL = float(ndtri(0.95))
 # A cell farther out in its column needs no other reason to be odd.
 _FAR = 3.5
 #: Score of a cell that is a mistake as likely as not: that of an event which a normal law has once in 30,000 times.
@@ -39,6 +42,7 @@ class Why(IntEnum):
     DECIMALS = 4  #: written with more decimals than its column
     SELDOM = 5  #: a value of its own where others are repeated
     EXCHANGED = 6  #: fits another column of its row, which fits this one
+    REPEATED = 7  #: may be a code: repeated and apart from all others, but 0 or a number that looks like none
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +63,12 @@ class OddCells:
         What odd cells most likely are, by row and column.
     codes : dict of str to tuple of float
         Values that stand for "missing", by column.
-    usual : ndarray, shape (2, p)
-        Ends of the middle nine tenths of each column.
+    doubtful : dict of str to tuple of float
+        Values that may stand for "missing", by column.
+    judges : dict of int to Column
+        What cells of columns of many values were judged by, by place.
+    of_column : ndarray, shape (2, p)
+        Ends of the middle nine tenths of the right cells of each column.
     """
 
     names: tuple[str, ...]
@@ -70,7 +78,9 @@ class OddCells:
     why: IntArray
     mistakes: dict[tuple[int, int], Mistake]
     codes: dict[str, tuple[float, ...]]
-    usual: FloatArray
+    doubtful: dict[str, tuple[float, ...]]
+    judges: dict[int, Column]
+    of_column: FloatArray
 
     @property
     def limit(self) -> float:
@@ -106,6 +116,15 @@ class OddCells:
         mistake = self.mistakes.get((row, column))
         return -1 if mistake is None else mistake.partner
 
+    def usual(self, row: int, column: int) -> tuple[float, float]:
+        """Ends of the middle nine tenths of what a cell is judged by: its column, given the rest of its row."""
+        judge = self.judges.get(column)
+        if judge is None:
+            low, high = self.of_column[:, column].tolist()
+            return low, high
+        low, high = (judge.value_at(judge.expected[row] + judge.given.value_at(score)) for score in (-_USUAL, _USUAL))
+        return low, high
+
     def reason(self, row: int, column: int | None = None) -> str:
         """Why a cell is odd, in words; of the row's oddest cell by default; empty where it is not odd."""
         if not self.names:
@@ -113,13 +132,17 @@ class OddCells:
         place = int(self.oddest[row]) if column is None else column
         if self.log_odds[row, place] < 0.0:
             return ""
-        low, high = self.usual[:, place]
+        low, high = self.usual(row, place)
+        cell = float(self.values[row, place])
+        given = ", given the row's other columns" if place in self.judges and len(self.names) > 1 else ""
         mistake = self.mistakes.get((row, place), Mistake(row, place, 1.0, -1))
         direction = "high" if self.high[row, place] else "low"
         words = {
             Why.CODE: "is a code for missing",
-            Why.COLUMN: f"is too {direction} for its column, usually {low:.4g} to {high:.4g}",
-            Why.ROW: f"is too {direction} for the row's other columns",
+            Why.REPEATED: f"is in {(self.values[:, place] == cell).sum():,} rows and far from all "
+            "others: is it a code for missing?",
+            Why.COLUMN: f"is too {direction} for its column, usually {low:.4g} to {high:.4g}{given}",
+            Why.ROW: f"is too {direction} for the row's other columns, with which {low:.4g} to {high:.4g} is usual",
             Why.DECIMALS: "has more decimals than its column",
             Why.SELDOM: "is a value that hardly another row has",
             Why.EXCHANGED: f"and {self.names[mistake.partner]} = {self.values[row, mistake.partner]:.6g} "
@@ -127,10 +150,10 @@ class OddCells:
             Why.NOT: "",
         }[Why(self.why[row, place])]
         slip = ""
-        if mistake.factor != 1.0:
+        if mistake.factor != 1.0 and low <= cell / mistake.factor <= high:
             slip = f"; {'divided by' if mistake.factor > 1 else 'times'} "
             slip += f"{max(mistake.factor, 1 / mistake.factor):.4g} it would be usual"
-        return f"{self.names[place]} = {self.values[row, place]:.6g} {words}{slip}"
+        return f"{self.names[place]} = {cell:.6g} {words}{slip}"
 
 
 def odd_cells(
@@ -146,11 +169,11 @@ def odd_cells(
     response : ndarray, shape (n,), optional
         What else is known of the rows: helps to say what a cell should be, and is not judged itself.
     sure : bool
-        Count as codes only what is one for sure, as :func:`missing_codes` does.
+        Count as codes only what is one for sure, as :func:`repeated_apart` does.
     """
     table = _Table(np.asarray(values, dtype=np.float64), tuple(map(str, names)), response, sure)
     first = table.judged(None)
-    return table.look(first.log_odds >= 0.0)
+    return table.look((first.log_odds >= 0.0) | table.exchanged(first.alone))
 
 
 class _Judged(NamedTuple):
@@ -170,6 +193,8 @@ class _Table:
         rows, width = values.shape
         self.known = np.isfinite(values)
         self.codes: dict[str, tuple[float, ...]] = {}
+        self.doubtful: dict[str, tuple[float, ...]] = {}
+        self.may_be_codes = np.zeros(values.shape, dtype=bool)
         self.apart: dict[int, FloatArray] = {}
         self.places: list[int] = []
         self.explaining = np.zeros((rows, width + (response is not None)))
@@ -185,16 +210,19 @@ class _Table:
         different, counts = np.unique(cells[known], return_counts=True)
         if len(different) < 2:
             return
-        told = missing_codes(different, counts, sure=sure) if len(different) > 2 else ()
-        if told:
-            self.codes[self.names[place]] = told
-            known &= ~np.isin(cells, told)
+        told = repeated_apart(different, counts, sure=sure) if len(different) > 2 else Repeated((), ())
+        if told.codes:
+            self.codes[self.names[place]] = told.codes
+            known &= ~np.isin(cells, told.codes)
+        if told.doubtful:
+            self.doubtful[self.names[place]] = told.doubtful
+            self.may_be_codes[:, place] = np.isin(cells, told.doubtful)
         # Where no value is so often there that one that is there once is seldom beside it, none is.
         if len(different) > 2 and _SELDOM * counts.max() >= 1.0:
             self.seldom[:, place] = _seldom(cells, known)
-        if len(different) - len(told) <= FEW_VALUES:
+        if len(different) - len(told.codes) - len(told.doubtful) <= FEW_VALUES:
             self.apart[place] = _apart(cells, known)
-            self.explaining[:, place] = standardized(cells, known)
+            self.explaining[:, place] = standardized(cells, known & ~self.may_be_codes[:, place])
             return
         self.finer[:, place] = _finer(cells, known)
         self.places.append(place)
@@ -211,20 +239,37 @@ class _Table:
         columns = given_the_others(alone, explaining, suspects)
         log_odds, found = log_odds_of_mistakes(self.values, columns, self.apart, self.finer | self.seldom)
         log_odds[np.isfinite(self.values) & ~self.known] = CODE_ODDS
+        # Whether it is a code is open; how far out it is may say more.
+        log_odds[self.may_be_codes] = np.maximum(log_odds[self.may_be_codes], 0.0)
         return _Judged(alone, columns, log_odds, found)
+
+    def exchanged(self, alone: Sequence[Column]) -> BoolArray:
+        """Cells (n, p) that look exchanged by their columns alone.
+
+        Where many are, the two columns look related, and given each other such cells look right.
+        """
+        found = np.zeros(self.values.shape, dtype=bool)
+        unrelated = given_the_others(alone, np.zeros_like(self.explaining), None)
+        for first, second, rows, odds in exchanged(self.values, unrelated):
+            found[rows[odds >= 0.0], first] = found[rows[odds >= 0.0], second] = True
+        return found
 
     def look(self, suspects: BoolArray) -> OddCells:
         """Judge the cells by those that are not suspects (n, p), and say why they are odd."""
-        alone, columns, log_odds, found = self.judged(suspects)
         is_code = np.isfinite(self.values) & ~self.known
+        alone, columns, log_odds, found = self.judged(suspects | self.may_be_codes)
         high, why = _reasons(columns, alone, self.apart, self.finer, self.seldom)
         why[is_code] = Why.CODE
         high |= is_code
         for mistake in found:
             if mistake.partner >= 0:
                 why[mistake.row, mistake.place] = Why.EXCHANGED
+        why[self.may_be_codes] = Why.REPEATED
         mistakes = {(mistake.row, mistake.place): mistake for mistake in found}
-        return OddCells(self.names, self.values, log_odds, high, why, mistakes, self.codes, self._usual(log_odds < 0.0))
+        judges, usual = {column.place: column for column in columns}, self._usual(log_odds < 0.0)
+        return OddCells(
+            self.names, self.values, log_odds, high, why, mistakes, self.codes, self.doubtful, judges, usual
+        )
 
     def _usual(self, right: BoolArray) -> FloatArray:
         """Ends (2, p) of the middle nine tenths of the cells of each column that are right (n, p)."""
