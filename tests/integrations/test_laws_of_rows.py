@@ -80,6 +80,9 @@ def wrapped():
     yield "lognormal", dist.LogNormal(loc, 0.5)
     yield "affine", dist.TransformedDistribution(dist.StudentT(4.0), transforms.AffineTransform(loc, 2.0))
     yield "falling", dist.InverseGamma(3.0 + loc, 2.0)
+    yield "mirrored", dist.TransformedDistribution(dist.Gumbel(0.0, 1.0), transforms.AffineTransform(loc, -0.5))
+    above = dist.TruncatedDistribution(dist.Laplace(0.5, 1.0), low=0.0)
+    yield "mirrored-truncated", dist.TransformedDistribution(above, transforms.AffineTransform(loc, -2.0))
     yield "truncated", dist.TruncatedNormal(loc, 1.0, low=-0.5, high=1.5)
     yield "left-truncated", dist.TruncatedDistribution(dist.Laplace(loc, 1.0), low=0.0)
     yield "inflated", dist.ZeroInflatedPoisson(0.3, np.exp(loc))
@@ -112,6 +115,23 @@ def test_transforms_of_its_own_draws_are_uniform(name, distribution):
     if family == "normal":
         wrong = _family_tails(family, {**values, "1": 2.0 * values["1"]})
         assert stats.kstest(np.exp(wrong.up_to), "uniform").pvalue < LEVEL
+
+
+def test_a_mirrored_law_tells_of_theta_what_its_mirror_image_does():
+    """A Weibull survival model on the log scale: the response's negative follows a Gumbel law."""
+
+    def model(x, y):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        affine = dist.transforms.AffineTransform(t * x, -0.5)
+        numpyro.sample("y", dist.TransformedDistribution(dist.Gumbel(0.0, 1.0), affine), obs=y)
+
+    x, theta = X[:, 0], np.array([0.3])
+    mirrored = robula.from_numpyro(model, x, Y)
+    expected = -stats.norm.ppf(stats.gumbel_r(-0.3 * x, 0.5).cdf(-Y))
+    near = np.abs(expected) < 8.0  # SciPy's cdf is 0 or 1 further out
+    np.testing.assert_allclose(mirrored.scores(theta)[0][near], expected[near], rtol=1e-4)
+    np.testing.assert_allclose(mirrored.features(theta)[:, 0], x / 0.5, rtol=1e-6)
+    np.testing.assert_allclose(mirrored.fitted(theta), 0.3 * x, rtol=1e-6)
 
 
 def test_censored_rows_are_an_interval():

@@ -131,8 +131,14 @@ def _transformed(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
             sign = sign * jnp.sign(folded.scale)
         else:
             location, scale = map(str, places)
-            arrays[location] = folded.loc + folded.scale * arrays[location]
-            arrays[scale] = jnp.abs(folded.scale) * arrays[scale]
+            centre, width, moved = folded.loc, folded.scale, {location}
+            if not FAMILIES[family].symmetric or {"low", "high"} & set(arrays):
+                # What is no mirror image of itself is the law of the response's negative where the scale is negative.
+                side = jnp.sign(folded.scale)
+                arrays["y"], sign = side * arrays["y"], sign * side
+                centre, width, moved = side * centre, side * width, moved | ({"low", "high"} & set(arrays))
+            arrays.update({name: centre + width * arrays[name] for name in moved})
+            arrays[scale] = jnp.abs(width) * arrays[scale]
     # Constant and rising in nearly all cases: then there is nothing to turn round.
     if isinstance(sign, float):
         return family, arrays

@@ -181,7 +181,10 @@ def _moments(jax: Any, family: str, arrays: Mapping[str, Any]) -> tuple[Any, Any
     told = mean / hold(spread) * arrays.get("sign", 1.0)
     counted = jnp.broadcast_to(arrays.get("mask", True), rows)
     wide = jnp.where(counted, jnp.log(spread), 0.0) if found.dispersed else jnp.zeros((rows[0], 0))
-    return jnp.where(counted, told, 0.0), wide, found.link(jnp, mean, *parameters)
+    predictor = found.link(jnp, mean, *parameters)
+    if found.location is not None:
+        predictor = predictor * arrays.get("sign", 1.0)
+    return jnp.where(counted, told, 0.0), wide, predictor
 
 
 def _count(arrays: Mapping[str, Any]) -> int:
