@@ -276,6 +276,34 @@ def test_what_was_compiled_with_another_global_is_not_used_again(monkeypatch):
         np.testing.assert_allclose(model.prior.precision(np.zeros(2)), np.eye(2) / scale**2, atol=1e-12)
 
 
+def test_a_number_that_was_set_and_a_potential_added_later_count():
+    """PyMC models are found by what they hold: a prior scale in pm.Data kept its first value."""
+    pm = pytest.importorskip("pymc")
+    from robula.integrations.pymc_model import _Graph
+
+    with pm.Model() as model:
+        scale, offset, power = pm.Data("scale", 1.0), pm.Data("offset", 0.0), pm.Data("power", np.array(1))
+        slope = pm.Normal("slope", 0.0, scale)
+        pm.Normal("y", offset + slope**power * X[:, 0], 0.5, observed=Y)
+
+    def found(slope):
+        built, theta = robula.from_pymc(model), np.array([slope])
+        return built, built.prior.precision(theta)[0, 0], built.scores(theta)[0]
+
+    first = found(0.5)[0]
+    with model:
+        pm.set_data({"scale": 0.1, "offset": 1.0})
+    other, precision, scores = found(0.5)
+    assert precision == pytest.approx(100.0)
+    np.testing.assert_allclose(scores, (Y - 1.0 - 0.5 * X[:, 0]) / 0.5)
+    assert other._functions is first._functions
+    # A whole number may be a length, which JAX cannot trace: a constant, but one that tells models apart.
+    assert _Graph(pm, model).numbers == (1,)
+    with model:
+        pm.Potential("tight", -200.0 * slope**2)
+    assert found(0.5)[1] == pytest.approx(500.0)
+
+
 def test_compiled_functions_do_not_keep_the_data_alive():
     data = X.copy()
     gone = weakref.ref(data)

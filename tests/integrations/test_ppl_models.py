@@ -182,6 +182,23 @@ def test_rows_without_a_plate_and_two_observed_sites_and_a_factor():
     assert built.prior.gradient(theta)[0] == pytest.approx(-0.4 - 0.8)
 
 
+def test_a_factor_of_the_rows_is_a_likelihood_without_a_law():
+    """A custom likelihood written as numpyro.factor in the plate: sampling ended in a traceback of NumPy."""
+
+    def custom(X, y):
+        beta = numpyro.sample("beta", dist.Normal(0.0, 2.0).expand([2]).to_event(1))
+        with numpyro.plate("rows", len(y)):
+            numpyro.factor("likelihood", dist.Normal(X @ beta, 0.5).log_prob(y))
+
+    model, theta = robula.from_numpyro(custom, X, Y), np.array([0.3, -0.7])
+    np.testing.assert_allclose(model.gradients(theta), BUILT_IN.gradients(theta), atol=1e-9)
+    with pytest.raises(robula.exceptions.InputError, match="to the rows as an observed site"):
+        robula.trust(model, 0.1)
+    with pytest.warns(robula.exceptions.BreakdownWarning, match="cdf= or simulate= to from_jax"):
+        posterior = robula.sample(model, contamination=0.1, draws=10, burn_in=5, chains=2, progress=False)
+    assert posterior.draws.shape == (2, 10, 2)
+
+
 def test_pymc_sums_what_belongs_to_a_row(pm):
     with pm.Model() as model:
         t = pm.Normal("t", 0.0, 1.0)

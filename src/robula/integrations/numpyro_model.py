@@ -283,7 +283,8 @@ class _Builder:
 
         found: list[SiteLaw] = []
         for name in self._rows.frames:
-            law = self._law(name, functions, drawn, point)
+            # A numpyro.factor of the rows is a likelihood without a response.
+            law = None if name in self._rows.factors else self._law(name, functions, drawn, point)
             if law is None:
                 return None, simulation
             found.append(law)

@@ -26,6 +26,11 @@ from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
 
+_HOW_TO_SAY_IT = (
+    "Give the model a law: pass cdf= or simulate= to from_jax; in NumPyro, write what numpyro.factor adds to the rows "
+    "as an observed site; in a class of your own, pit, features and simulate (robula.models.law.ModelWithLaw)."
+)
+
 
 @dataclass(frozen=True)
 class TrustSelector(Selector):
@@ -72,8 +77,7 @@ class TrustSelector(Selector):
         if not isinstance(model, ModelWithLaw):
             warn(
                 f"{type(model).__name__} does not say the law of its rows, so rows are judged by their gradients alone "
-                "(a spectral filter), which finds fewer bad rows and can cost good ones. Give the model a law: "
-                "pit, features and simulate (robula.models.law.ModelWithLaw).",
+                f"(a spectral filter), which finds fewer bad rows and can cost good ones. {_HOW_TO_SAY_IT}",
                 BreakdownWarning,
             )
             return SpectralFilter()
@@ -205,7 +209,8 @@ def trust(
         model = model.sample
     if not isinstance(model, ModelWithLaw):
         raise InputError(
-            f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."
+            f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by. "
+            f"{_HOW_TO_SAY_IT}"
         )
     many = budget > 0.0 and LargeModel.is_judged_by_passes(model)
     return (judge_by_passes if many else judge)(model, budget, exact_law)
