@@ -7,6 +7,7 @@ Monte Carlo errors.
 from __future__ import annotations
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -87,7 +88,6 @@ def wrapped():
     yield "left-truncated", dist.TruncatedDistribution(dist.Laplace(loc, 1.0), low=0.0)
     yield "inflated", dist.ZeroInflatedPoisson(0.3, np.exp(loc))
     yield "counts", dist.NegativeBinomial2(np.exp(loc), 2.0)
-    yield "masked", dist.Gamma(2.0, np.exp(loc)).mask(np.arange(n) % 3 > 0)
     yield "labels", dist.Bernoulli(logits=loc)
     yield "classes", dist.OrderedLogistic(loc, np.array([-1.0, 0.5]))
 
@@ -99,8 +99,7 @@ def test_transforms_of_its_own_draws_are_uniform(name, distribution):
     from robula.integrations.numpyro_laws import describe_distribution
 
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        plain = distribution.base_dist if name == "masked" else distribution
-        y = plain.sample(jax.random.PRNGKey(1))
+        y = distribution.sample(jax.random.PRNGKey(1))
         family, arrays = describe_distribution(jax, distribution, y)
         values = {key: np.asarray(array, dtype=float) for key, array in arrays.items()}
     tails = _label_tails(values) if family == "labels" else _family_tails(family, values)
@@ -109,8 +108,6 @@ def test_transforms_of_its_own_draws_are_uniform(name, distribution):
     np.testing.assert_allclose(upper, -np.expm1(tails.above), atol=1e-6)
     uniform = lower + RNG.uniform(size=len(lower)) * (upper - lower)
     assert stats.kstest(uniform, "uniform").pvalue > LEVEL
-    if name == "masked":
-        assert (upper - lower)[::3].min() == 1.0
     # Negative control: the same responses under a law of twice the spread, or of other labels.
     if family == "normal":
         wrong = _family_tails(family, {**values, "1": 2.0 * values["1"]})
@@ -251,11 +248,15 @@ def check_weighted_jax(model, weights):
 
 
 def test_a_second_data_set_of_the_same_shape_does_not_compile():
+    from robula.integrations.numpyro_model import _KNOWN
+
     one, two = robula.from_numpyro(line, X, Y), robula.from_numpyro(line, X + 1.0, Y - 1.0)
     assert two._functions is one._functions
     theta = np.array([0.2, 0.1])
     assert one.log_likelihood(theta)[0] != two.log_likelihood(theta)[0]
     assert one._functions.rows._function._cache_size() == 1
+    begin = next(reversed(_KNOWN.values()))[0]
+    assert inspect.getclosurevars(begin).nonlocals["compiled"]._cache_size() == 1
     np.testing.assert_allclose(two.scores(theta)[0], (Y - 1.0 - (X + 1.0) @ theta) / 0.5)
 
 
@@ -343,6 +344,87 @@ def test_an_estimated_scale_and_a_share_that_is_estimated():
     ours, theirs = robula.trust(model, "estimate"), robula.trust(linear, "estimate")
     np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-6)
     assert ours.share == pytest.approx(theirs.share, abs=1e-6)
+
+
+SEEN = np.arange(N) % 3 > 0
+
+
+@pytest.mark.parametrize("filler", [-99.0, np.nan])
+def test_rows_behind_a_mask_are_judged_by_nothing(filler):
+    """Normal responses: what is hidden was said to be copies of one another."""
+
+    def level(y, seen):
+        t, s = numpyro.sample("t", dist.Normal(0.0, 5.0)), numpyro.sample("s", dist.HalfNormal(2.0))
+        with numpyro.plate("rows", y.shape[0]), numpyro.handlers.mask(mask=seen):
+            numpyro.sample("y", dist.Normal(t, s), obs=y)
+
+    y = np.where(SEEN, Y[RNG.permutation(N)], filler)
+    y[1] = 60.0
+    model = robula.from_numpyro(level, y, SEEN)
+    np.testing.assert_array_equal(model.hidden, ~SEEN)
+    found = robula.trust(model, 0.1)
+    assert not len(found.copied)
+    assert found.weights[1] < 0.01
+    assert (found.weights[~SEEN] == 1.0).all()
+    np.testing.assert_array_equal(found.theta, robula.trust(model.take(np.flatnonzero(SEEN)), 0.1).theta)
+
+
+def test_labels_and_vectors_behind_a_mask_are_judged_by_nothing():
+    """Without a family under the mask they went by simulation, fillers and all."""
+
+    def both(x, labels, pairs, seen):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", x.shape[0]), numpyro.handlers.mask(mask=seen):
+            numpyro.sample("label", dist.Bernoulli(logits=t * x), obs=labels)
+            numpyro.sample("pair", dist.MultivariateNormal(t * np.ones(2), np.eye(2)), obs=pairs)
+
+    pairs = np.where(SEEN[:, None], RNG.standard_normal((N, 2)), -99.0)
+    model = robula.from_numpyro(both, X[:, 0], np.zeros(N, dtype=int), pairs, SEEN)
+    assert model.law_source == "2 labels; multivariate normal"
+    np.testing.assert_allclose(model.whitened(np.zeros(1))[SEEN, 1:], pairs[SEEN])
+    assert not model.whitened(np.zeros(1))[~SEEN].any()
+    assert not model.features(np.zeros(1))[~SEEN].any()
+    np.testing.assert_array_equal(model.hidden, ~SEEN)
+
+
+def test_censoring_by_two_masked_sites_is_censoring():
+    """Every row is at one of the sites: judged as vectors, clean rows were far off."""
+    import jax.numpy as jnp
+
+    def survival(t, censored):
+        scale = jnp.exp(numpyro.sample("a", dist.Normal(0.0, 3.0)))
+        with numpyro.plate("rows", t.shape[0]):
+            with numpyro.handlers.mask(mask=~censored):
+                numpyro.sample("seen", dist.Weibull(scale, 1.5), obs=t)
+            with numpyro.handlers.mask(mask=censored):
+                numpyro.sample("later", dist.Bernoulli(jnp.exp(-((t / scale) ** 1.5))), obs=jnp.ones(N))
+
+    t = 2.0 * RNG.weibull(1.5, N)
+    model = robula.from_numpyro(survival, np.where(SEEN, t, 0.5 * t), ~SEEN)
+    assert (model.response_kind, model.response) == ("number", None)
+    lower, upper = model.scores(np.log([2.0]))
+    expected = stats.norm.ppf(stats.weibull_min(1.5, scale=2.0).cdf(np.where(SEEN, t, 0.5 * t)))
+    np.testing.assert_allclose(lower, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(upper, np.where(SEEN, expected, np.inf), rtol=1e-6, atol=1e-9)
+    simulated = model.simulate(np.log([2.0]), np.random.default_rng(0))
+    assert simulated.shape == (N,)
+    np.testing.assert_array_equal(model.with_response(simulated).observed_data["seen"], simulated)
+    assert robula.trust(model, 0.1).share < 0.02
+
+
+def test_a_vector_of_which_a_mask_hides_a_part_is_refused():
+    def pairs(y, seen):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", y.shape[0]):
+            numpyro.sample("y", dist.Normal(t, 1.0).expand([N, 2]).mask(seen).to_event(1), obs=y)
+
+    seen = np.ones((N, 2), dtype=bool)
+    seen[0] = False
+    model = robula.from_numpyro(pairs, X, seen)
+    assert model.hidden.sum() == 1
+    seen[3, 1] = False
+    with pytest.raises(robula.exceptions.InputError, match="a mask hides some numbers of a row"):
+        robula.trust(robula.from_numpyro(pairs, X, seen), 0.1)
 
 
 def test_several_observed_sites_of_the_same_rows_are_one_vector():

@@ -57,14 +57,9 @@ def _taken_apart(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
     if "ExpandedDistribution" in names or "Independent" in names:
         return _taken_apart(jax, d.base_dist, y)
     if "MaskedDistribution" in names:
-        family, arrays = _taken_apart(jax, d.base_dist, y)
-        mask = jnp.asarray(d._mask)
-        if family in ("labels", "multivariate_normal") or mask.ndim > jnp.ndim(arrays["y"]):
-            raise UnknownFamily(type(d.base_dist).__name__)
-        # A mask has the axes of the batch; the response may have more behind.
-        mask = mask.reshape(mask.shape + (1,) * (jnp.ndim(arrays["y"]) - mask.ndim)) if mask.ndim else mask
-        seen = jnp.where(mask, arrays["y"], _inside(jnp, arrays))
-        return family, {**arrays, "y": seen, "mask": arrays.get("mask", True) & mask}
+        # What a mask hides may be missing; MaskedLaw leaves it out.
+        numbers = jnp.asarray(y)
+        return _taken_apart(jax, d.base_dist, jnp.where(jnp.isfinite(numbers), numbers, 0.5).astype(numbers.dtype))
     if "TransformedDistribution" in names:
         return _transformed(jax, d, y)
     if names[0] in ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution"):
@@ -100,11 +95,6 @@ def _taken_apart(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
 
 def _labels(jnp: Any, log_p: Any, y: Any) -> dict[str, Any]:
     return {"y": jnp.asarray(y, dtype=float), "0": jnp.broadcast_to(log_p, (*jnp.shape(y), log_p.shape[-1]))}
-
-
-def _inside(jnp: Any, arrays: dict[str, Any]) -> Any:
-    """A response that every family has a place for, to stand in for what a mask hides."""
-    return jnp.where(jnp.isfinite(arrays["y"]), arrays["y"], 0.5)
 
 
 def _transformed(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:

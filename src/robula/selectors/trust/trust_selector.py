@@ -19,7 +19,7 @@ from robula.models.precision import weighted_precision
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
+from robula.selectors.trust.conclusion import Trust, beside_hidden, conclude, of_all_rows
 from robula.selectors.trust.declared_spread import refuse_noise_far_too_small
 from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.set_aside import set_aside
@@ -90,6 +90,11 @@ class TrustSelector(Selector):
 
 def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    hidden = model.hidden
+    if hidden.any() and not hidden.all():
+        seen = model.take(np.flatnonzero(~hidden))
+        assert isinstance(seen, ModelWithLaw)
+        return beside_hidden(judge(seen, contamination, exact_law), hidden)
     aside = set_aside(model)
     if aside is None:
         return _judge_kept(model, contamination, exact_law)
