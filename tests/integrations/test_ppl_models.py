@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,9 @@ def test_scale_parameters_come_back_positive_under_their_names(language, pm):
     np.testing.assert_allclose(posterior.variables["precision"], noise**-2)
     np.testing.assert_allclose(np.log(noise), posterior.draws[..., 2], atol=1e-12)
     assert posterior.parameter_names[2] != "noise"
+    stuck = posterior.draws.copy()
+    stuck[..., 2] = 0.0
+    assert "on parameter 'noise' (R-hat" in robula.diagnose(replace(posterior, draws=stuck)).text
     assert list(posterior.summary().index) == ["beta[0]", "beta[1]", "noise", "precision"]
 
 
