@@ -252,9 +252,15 @@ def _unobserved(y):
     numpyro.sample("t", dist.Normal(0.0, 1.0))
 
 
+def _one_vector(y):
+    t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+    numpyro.sample("y", dist.MultivariateNormal(t * np.ones(len(y)), np.eye(len(y))), obs=y)
+
+
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
+        (_one_vector, "'y' of the NumPyro model is one observation of 120 numbers.*depend on one another"),
         (_local_plate, "of its own for every row, 'z'"),
         (_local_vector, "of its own for every row, 'z'"),
         (_discrete, "'k' is discrete"),
@@ -309,6 +315,10 @@ def test_what_pymc_models_may_not_have(pm):
         pm.Normal("y", t, 1, observed=Y)
         pm.Normal("z", t, 1, observed=Y[:5])
     cases.append((lengths, "share their rows"))
+    with pm.Model() as one_vector:
+        t = pm.Normal("t", 0, 1)
+        pm.MvNormal("y", mu=t * np.ones(3), cov=np.eye(3), observed=Y[:3])
+    cases.append((one_vector, "'y' of the PyMC model is one observation of 3 numbers"))
     with pm.Model() as missing:
         t = pm.Normal("t", 0, 1)
         with pytest.warns(Warning, match="missing"):

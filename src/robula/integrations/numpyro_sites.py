@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from robula.exceptions import InputError
-from robula.integrations.jax_support import row_local_reason
+from robula.integrations.jax_support import dependent_rows_reason, row_local_reason
 from robula.tables.wrong_values import code_hint
 
 
@@ -57,6 +57,9 @@ def row_sites(trace: dict[str, Any]) -> RowSites:
             )
         # A scalar (numpyro.factor, an observed summary) is no row: it stays with the prior.
     if not frames:
+        for name, site in observed.items():
+            if np.size(site["value"]) > 1:
+                raise InputError(dependent_rows_reason("NumPyro", name, np.size(site["value"])))
         raise InputError(
             "the NumPyro model has no observed site with one entry per row; pass the data to the model, as in "
             "from_numpyro(model, x, y=y)."

@@ -13,7 +13,7 @@ from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
-from robula.integrations.jax_support import refuse_missing, x64
+from robula.integrations.jax_support import dependent_rows_reason, refuse_missing, x64
 from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.pymc_laws import describe_variable
 from robula.integrations.row_families import FAMILIES
@@ -184,6 +184,9 @@ def _compiled(jax: Any, graph: _Graph, init: Values, point: tuple[Any, Any]) -> 
     # PyTensor's functions need arrays of JAX, where NumPy's cannot be updated in place.
     init = {name: jax.numpy.asarray(value) for name, value in init.items()}
     shapes = [np.shape(values) for values in likelihood(init, data, observed)]
+    for name, shape in zip(observed, shapes, strict=True):
+        if not shape and observed[name].size > 1:
+            raise InputError(dependent_rows_reason("PyMC", name, observed[name].size))
     if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
         listed = ", ".join(f"{name!r} {shape}" for name, shape in zip(observed, shapes, strict=True))
         raise InputError(
