@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 import robula
+from robula.diagnosis.prediction_errors import prediction_errors
 from robula.integrations.row_families import FAMILIES
 from robula.integrations.site_laws import _family_tails, _label_tails
 from robula.models.law import ModelWithLaw
@@ -366,6 +367,9 @@ def test_rows_behind_a_mask_are_judged_by_nothing(filler):
     assert not len(found.copied)
     assert found.weights[1] < 0.01
     assert (found.weights[~SEEN] == 1.0).all()
+    errors = prediction_errors(model, found.theta)
+    assert errors[1] > 10.0
+    assert not errors[~SEEN].any()
     np.testing.assert_array_equal(found.theta, robula.trust(model.take(np.flatnonzero(SEEN)), 0.1).theta)
 
 
