@@ -7,6 +7,7 @@ Monte Carlo errors.
 from __future__ import annotations
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from scipy import stats
 
 import robula
+from robula.diagnosis.prediction_errors import prediction_errors
 from robula.integrations.row_families import FAMILIES
 from robula.integrations.site_laws import _family_tails, _label_tails
 from robula.models.law import ModelWithLaw
@@ -80,11 +82,13 @@ def wrapped():
     yield "lognormal", dist.LogNormal(loc, 0.5)
     yield "affine", dist.TransformedDistribution(dist.StudentT(4.0), transforms.AffineTransform(loc, 2.0))
     yield "falling", dist.InverseGamma(3.0 + loc, 2.0)
+    yield "mirrored", dist.TransformedDistribution(dist.Gumbel(0.0, 1.0), transforms.AffineTransform(loc, -0.5))
+    above = dist.TruncatedDistribution(dist.Laplace(0.5, 1.0), low=0.0)
+    yield "mirrored-truncated", dist.TransformedDistribution(above, transforms.AffineTransform(loc, -2.0))
     yield "truncated", dist.TruncatedNormal(loc, 1.0, low=-0.5, high=1.5)
     yield "left-truncated", dist.TruncatedDistribution(dist.Laplace(loc, 1.0), low=0.0)
     yield "inflated", dist.ZeroInflatedPoisson(0.3, np.exp(loc))
     yield "counts", dist.NegativeBinomial2(np.exp(loc), 2.0)
-    yield "masked", dist.Gamma(2.0, np.exp(loc)).mask(np.arange(n) % 3 > 0)
     yield "labels", dist.Bernoulli(logits=loc)
     yield "classes", dist.OrderedLogistic(loc, np.array([-1.0, 0.5]))
 
@@ -96,8 +100,7 @@ def test_transforms_of_its_own_draws_are_uniform(name, distribution):
     from robula.integrations.numpyro_laws import describe_distribution
 
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
-        plain = distribution.base_dist if name == "masked" else distribution
-        y = plain.sample(jax.random.PRNGKey(1))
+        y = distribution.sample(jax.random.PRNGKey(1))
         family, arrays = describe_distribution(jax, distribution, y)
         values = {key: np.asarray(array, dtype=float) for key, array in arrays.items()}
     tails = _label_tails(values) if family == "labels" else _family_tails(family, values)
@@ -106,12 +109,27 @@ def test_transforms_of_its_own_draws_are_uniform(name, distribution):
     np.testing.assert_allclose(upper, -np.expm1(tails.above), atol=1e-6)
     uniform = lower + RNG.uniform(size=len(lower)) * (upper - lower)
     assert stats.kstest(uniform, "uniform").pvalue > LEVEL
-    if name == "masked":
-        assert (upper - lower)[::3].min() == 1.0
     # Negative control: the same responses under a law of twice the spread, or of other labels.
     if family == "normal":
         wrong = _family_tails(family, {**values, "1": 2.0 * values["1"]})
         assert stats.kstest(np.exp(wrong.up_to), "uniform").pvalue < LEVEL
+
+
+def test_a_mirrored_law_tells_of_theta_what_its_mirror_image_does():
+    """A Weibull survival model on the log scale: the response's negative follows a Gumbel law."""
+
+    def model(x, y):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        affine = dist.transforms.AffineTransform(t * x, -0.5)
+        numpyro.sample("y", dist.TransformedDistribution(dist.Gumbel(0.0, 1.0), affine), obs=y)
+
+    x, theta = X[:, 0], np.array([0.3])
+    mirrored = robula.from_numpyro(model, x, Y)
+    expected = -stats.norm.ppf(stats.gumbel_r(-0.3 * x, 0.5).cdf(-Y))
+    near = np.abs(expected) < 8.0  # SciPy's cdf is 0 or 1 further out
+    np.testing.assert_allclose(mirrored.scores(theta)[0][near], expected[near], rtol=1e-4)
+    np.testing.assert_allclose(mirrored.features(theta)[:, 0], x / 0.5, rtol=1e-6)
+    np.testing.assert_allclose(mirrored.fitted(theta), 0.3 * x, rtol=1e-6)
 
 
 def test_censored_rows_are_an_interval():
@@ -231,11 +249,15 @@ def check_weighted_jax(model, weights):
 
 
 def test_a_second_data_set_of_the_same_shape_does_not_compile():
+    from robula.integrations.numpyro_model import _KNOWN
+
     one, two = robula.from_numpyro(line, X, Y), robula.from_numpyro(line, X + 1.0, Y - 1.0)
     assert two._functions is one._functions
     theta = np.array([0.2, 0.1])
     assert one.log_likelihood(theta)[0] != two.log_likelihood(theta)[0]
     assert one._functions.rows._function._cache_size() == 1
+    begin = next(reversed(_KNOWN.values()))[0]
+    assert inspect.getclosurevars(begin).nonlocals["compiled"]._cache_size() == 1
     np.testing.assert_allclose(two.scores(theta)[0], (Y - 1.0 - (X + 1.0) @ theta) / 0.5)
 
 
@@ -254,6 +276,34 @@ def test_what_was_compiled_with_another_global_is_not_used_again(monkeypatch):
         monkeypatch.setitem(globals(), "PRIOR_SCALE", scale)
         model = robula.from_numpyro(reads_a_global, X, Y)
         np.testing.assert_allclose(model.prior.precision(np.zeros(2)), np.eye(2) / scale**2, atol=1e-12)
+
+
+def test_a_number_that_was_set_and_a_potential_added_later_count():
+    """PyMC models are found by what they hold: a prior scale in pm.Data kept its first value."""
+    pm = pytest.importorskip("pymc")
+    from robula.integrations.pymc_model import _Graph
+
+    with pm.Model() as model:
+        scale, offset, power = pm.Data("scale", 1.0), pm.Data("offset", 0.0), pm.Data("power", np.array(1))
+        slope = pm.Normal("slope", 0.0, scale)
+        pm.Normal("y", offset + slope**power * X[:, 0], 0.5, observed=Y)
+
+    def found(slope):
+        built, theta = robula.from_pymc(model), np.array([slope])
+        return built, built.prior.precision(theta)[0, 0], built.scores(theta)[0]
+
+    first = found(0.5)[0]
+    with model:
+        pm.set_data({"scale": 0.1, "offset": 1.0})
+    other, precision, scores = found(0.5)
+    assert precision == pytest.approx(100.0)
+    np.testing.assert_allclose(scores, (Y - 1.0 - 0.5 * X[:, 0]) / 0.5)
+    assert other._functions is first._functions
+    # A whole number may be a length, which JAX cannot trace: a constant, but one that tells models apart.
+    assert _Graph(pm, model).numbers == (1,)
+    with model:
+        pm.Potential("tight", -200.0 * slope**2)
+    assert found(0.5)[1] == pytest.approx(500.0)
 
 
 def test_compiled_functions_do_not_keep_the_data_alive():
@@ -295,6 +345,90 @@ def test_an_estimated_scale_and_a_share_that_is_estimated():
     ours, theirs = robula.trust(model, "estimate"), robula.trust(linear, "estimate")
     np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-6)
     assert ours.share == pytest.approx(theirs.share, abs=1e-6)
+
+
+SEEN = np.arange(N) % 3 > 0
+
+
+@pytest.mark.parametrize("filler", [-99.0, np.nan])
+def test_rows_behind_a_mask_are_judged_by_nothing(filler):
+    """Normal responses: what is hidden was said to be copies of one another."""
+
+    def level(y, seen):
+        t, s = numpyro.sample("t", dist.Normal(0.0, 5.0)), numpyro.sample("s", dist.HalfNormal(2.0))
+        with numpyro.plate("rows", y.shape[0]), numpyro.handlers.mask(mask=seen):
+            numpyro.sample("y", dist.Normal(t, s), obs=y)
+
+    y = np.where(SEEN, Y[RNG.permutation(N)], filler)
+    y[1] = 60.0
+    model = robula.from_numpyro(level, y, SEEN)
+    np.testing.assert_array_equal(model.hidden, ~SEEN)
+    found = robula.trust(model, 0.1)
+    assert not len(found.copied)
+    assert found.weights[1] < 0.01
+    assert (found.weights[~SEEN] == 1.0).all()
+    errors = prediction_errors(model, found.theta)
+    assert errors[1] > 10.0
+    assert not errors[~SEEN].any()
+    np.testing.assert_array_equal(found.theta, robula.trust(model.take(np.flatnonzero(SEEN)), 0.1).theta)
+
+
+def test_labels_and_vectors_behind_a_mask_are_judged_by_nothing():
+    """Without a family under the mask they went by simulation, fillers and all."""
+
+    def both(x, labels, pairs, seen):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", x.shape[0]), numpyro.handlers.mask(mask=seen):
+            numpyro.sample("label", dist.Bernoulli(logits=t * x), obs=labels)
+            numpyro.sample("pair", dist.MultivariateNormal(t * np.ones(2), np.eye(2)), obs=pairs)
+
+    pairs = np.where(SEEN[:, None], RNG.standard_normal((N, 2)), -99.0)
+    model = robula.from_numpyro(both, X[:, 0], np.zeros(N, dtype=int), pairs, SEEN)
+    assert model.law_source == "2 labels; multivariate normal"
+    np.testing.assert_allclose(model.whitened(np.zeros(1))[SEEN, 1:], pairs[SEEN])
+    assert not model.whitened(np.zeros(1))[~SEEN].any()
+    assert not model.features(np.zeros(1))[~SEEN].any()
+    np.testing.assert_array_equal(model.hidden, ~SEEN)
+
+
+def test_censoring_by_two_masked_sites_is_censoring():
+    """Every row is at one of the sites: judged as vectors, clean rows were far off."""
+    import jax.numpy as jnp
+
+    def survival(t, censored):
+        scale = jnp.exp(numpyro.sample("a", dist.Normal(0.0, 3.0)))
+        with numpyro.plate("rows", t.shape[0]):
+            with numpyro.handlers.mask(mask=~censored):
+                numpyro.sample("seen", dist.Weibull(scale, 1.5), obs=t)
+            with numpyro.handlers.mask(mask=censored):
+                numpyro.sample("later", dist.Bernoulli(jnp.exp(-((t / scale) ** 1.5))), obs=jnp.ones(N))
+
+    t = 2.0 * RNG.weibull(1.5, N)
+    model = robula.from_numpyro(survival, np.where(SEEN, t, 0.5 * t), ~SEEN)
+    assert (model.response_kind, model.response) == ("number", None)
+    lower, upper = model.scores(np.log([2.0]))
+    expected = stats.norm.ppf(stats.weibull_min(1.5, scale=2.0).cdf(np.where(SEEN, t, 0.5 * t)))
+    np.testing.assert_allclose(lower, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(upper, np.where(SEEN, expected, np.inf), rtol=1e-6, atol=1e-9)
+    simulated = model.simulate(np.log([2.0]), np.random.default_rng(0))
+    assert simulated.shape == (N,)
+    np.testing.assert_array_equal(model.with_response(simulated).observed_data["seen"], simulated)
+    assert robula.trust(model, 0.1).share < 0.02
+
+
+def test_a_vector_of_which_a_mask_hides_a_part_is_refused():
+    def pairs(y, seen):
+        t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+        with numpyro.plate("rows", y.shape[0]):
+            numpyro.sample("y", dist.Normal(t, 1.0).expand([N, 2]).mask(seen).to_event(1), obs=y)
+
+    seen = np.ones((N, 2), dtype=bool)
+    seen[0] = False
+    model = robula.from_numpyro(pairs, X, seen)
+    assert model.hidden.sum() == 1
+    seen[3, 1] = False
+    with pytest.raises(robula.exceptions.InputError, match="a mask hides some numbers of a row"):
+        robula.trust(robula.from_numpyro(pairs, X, seen), 0.1)
 
 
 def test_several_observed_sites_of_the_same_rows_are_one_vector():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,9 @@ def test_scale_parameters_come_back_positive_under_their_names(language, pm):
     np.testing.assert_allclose(posterior.variables["precision"], noise**-2)
     np.testing.assert_allclose(np.log(noise), posterior.draws[..., 2], atol=1e-12)
     assert posterior.parameter_names[2] != "noise"
+    stuck = posterior.draws.copy()
+    stuck[..., 2] = 0.0
+    assert "on parameter 'noise' (R-hat" in robula.diagnose(replace(posterior, draws=stuck)).text
     assert list(posterior.summary().index) == ["beta[0]", "beta[1]", "noise", "precision"]
 
 
@@ -182,6 +187,23 @@ def test_rows_without_a_plate_and_two_observed_sites_and_a_factor():
     assert built.prior.gradient(theta)[0] == pytest.approx(-0.4 - 0.8)
 
 
+def test_a_factor_of_the_rows_is_a_likelihood_without_a_law():
+    """A custom likelihood written as numpyro.factor in the plate: sampling ended in a traceback of NumPy."""
+
+    def custom(X, y):
+        beta = numpyro.sample("beta", dist.Normal(0.0, 2.0).expand([2]).to_event(1))
+        with numpyro.plate("rows", len(y)):
+            numpyro.factor("likelihood", dist.Normal(X @ beta, 0.5).log_prob(y))
+
+    model, theta = robula.from_numpyro(custom, X, Y), np.array([0.3, -0.7])
+    np.testing.assert_allclose(model.gradients(theta), BUILT_IN.gradients(theta), atol=1e-9)
+    with pytest.raises(robula.exceptions.InputError, match="to the rows as an observed site"):
+        robula.trust(model, 0.1)
+    with pytest.warns(robula.exceptions.BreakdownWarning, match="cdf= or simulate= to from_jax"):
+        posterior = robula.sample(model, contamination=0.1, draws=10, burn_in=5, chains=2, progress=False)
+    assert posterior.draws.shape == (2, 10, 2)
+
+
 def test_pymc_sums_what_belongs_to_a_row(pm):
     with pm.Model() as model:
         t = pm.Normal("t", 0.0, 1.0)
@@ -230,9 +252,15 @@ def _unobserved(y):
     numpyro.sample("t", dist.Normal(0.0, 1.0))
 
 
+def _one_vector(y):
+    t = numpyro.sample("t", dist.Normal(0.0, 1.0))
+    numpyro.sample("y", dist.MultivariateNormal(t * np.ones(len(y)), np.eye(len(y))), obs=y)
+
+
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
+        (_one_vector, "'y' of the NumPyro model is one observation of 120 numbers.*depend on one another"),
         (_local_plate, "of its own for every row, 'z'"),
         (_local_vector, "of its own for every row, 'z'"),
         (_discrete, "'k' is discrete"),
@@ -287,6 +315,10 @@ def test_what_pymc_models_may_not_have(pm):
         pm.Normal("y", t, 1, observed=Y)
         pm.Normal("z", t, 1, observed=Y[:5])
     cases.append((lengths, "share their rows"))
+    with pm.Model() as one_vector:
+        t = pm.Normal("t", 0, 1)
+        pm.MvNormal("y", mu=t * np.ones(3), cov=np.eye(3), observed=Y[:3])
+    cases.append((one_vector, "'y' of the PyMC model is one observation of 3 numbers"))
     with pm.Model() as missing:
         t = pm.Normal("t", 0, 1)
         with pytest.warns(Warning, match="missing"):

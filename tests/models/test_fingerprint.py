@@ -196,3 +196,25 @@ def test_hashes_of_earlier_versions_are_not_said_to_be_of_other_data():
     earlier = now._replace(sha256=now.sha256.removeprefix("2:"))
     (words,) = now.differences(earlier)
     assert "another version of robula" in words
+
+
+class ReadsItsClass:
+    scale = 1.0
+
+    def prior_scale(self):
+        return GLOBAL * self.scale
+
+    def __call__(self):
+        return self.prior_scale()
+
+
+def test_methods_and_values_of_a_users_class_are_captured(monkeypatch):
+    """A NumPyro model on an object calls the object's other methods, and they read globals."""
+    model = ReadsItsClass()
+    before = hash_of_function(model)
+    assert before == hash_of_function(ReadsItsClass())
+    assert before is not None
+    monkeypatch.setattr(ReadsItsClass, "scale", 2.0)
+    other = hash_of_function(model)
+    monkeypatch.setitem(globals(), "GLOBAL", 7.0)
+    assert len({before, other, hash_of_function(model)}) == 3

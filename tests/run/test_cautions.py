@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import robula
+from robula.models.model import known_name
 from robula.reporting.findings import findings
 from robula.reporting.quantities import quantities
 from robula.run.cautions import warn_if_unconverged
@@ -68,6 +69,13 @@ class TestConvergence:
         draws[:, :, 0] = 3.0
         with pytest.warns(robula.exceptions.ConvergenceWarning, match="R-hat inf .*'a'"):
             warn_if_unconverged(draws, ("a", "b"))
+
+
+def test_parameters_are_named_as_the_user_named_them():
+    """A warning spoke of "1|school_sigma_log__", which the summary does not have."""
+    variables = ["b", "sigma", "1|school", "1|school_sigma"]
+    sampled = ["b[3]", "sigma_unconstrained__", "1|school_sigma_log__[2]", "other__", "b_c"]
+    assert [known_name(name, variables) for name in sampled] == ["b[3]", "sigma", "1|school_sigma", "other__", "b_c"]
 
 
 class NewCounts(robula.PoissonModel):

@@ -18,4 +18,6 @@ def prediction_errors(model: Model, theta: FloatArray) -> FloatArray | None:
     if not isinstance(model, ModelWithLaw) or model.response_kind == "label":
         return None
     lower, upper = model.scores(theta)
-    return np.where(np.abs(lower) < np.abs(upper), lower, upper)
+    errors = np.where(np.abs(lower) < np.abs(upper), lower, upper)
+    # What is not there is as foretold.
+    return np.where(model.hidden, 0.0, errors)

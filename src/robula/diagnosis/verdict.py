@@ -12,6 +12,7 @@ from robula._threads import few_threads_for_small_data
 from robula.diagnosis.rows_to_check import DECIDES, MATTERS, OddRows, matter_words, require_odd_rows
 from robula.exceptions import InputError
 from robula.kernels.preconditioned import Preconditioned
+from robula.models.model import known_name
 from robula.result.convergence import agreement
 from robula.result.law_fit import law_doubts
 from robula.result.posterior import Posterior
@@ -137,7 +138,7 @@ def diagnose(posterior: Posterior, step_bias: StepBias | None = None, *, odd: Od
     disagreement = float(np.abs(between - between.mean(axis=0)).mean()) if len(halves) > 1 else math.nan
     guarded = float(posterior.stats["guarded"].mean()) if "guarded" in posterior.stats else 0.0
     measured = Diagnosis("", found.r_hat, found.effective_draws, drift, disagreement, guarded, step_bias, ())
-    severe, mild = _findings(measured, posterior, found.parameter)
+    severe, mild = _findings(measured, posterior, known_name(found.parameter, posterior.variables))
     matter = None if odd is None else odd.matter
     if odd is not None and matter is not None and matter.in_sds > MATTERS:
         first = (

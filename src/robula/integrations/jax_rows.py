@@ -27,6 +27,7 @@ from robula.integrations.jax_support import (
 from robula.integrations.law_of_rows import LawOfRows
 from robula.integrations.nuts_kernel import NUTS, Movement, has_numpyro
 from robula.integrations.site_laws import SiteLaw
+from robula.models.law import ModelWithLaw
 from robula.models.model import Model, unique_names
 from robula.models.posterior_mode import weighted_mode
 
@@ -329,10 +330,13 @@ def trimmed_start(model: Model, start: FloatArray) -> FloatArray:
     the log posterior is concave on the way to the mode. Where the steps lead nowhere, ``start`` (d,) is returned.
     """
     theta, kept = start, np.zeros(model.n_rows, dtype=bool)
-    count = max(int(np.ceil(_KEPT * model.n_rows)), 1)
+    # What a mask hides is impossible for no theta, and would fit best.
+    seen = ~model.hidden if isinstance(model, ModelWithLaw) else np.ones(model.n_rows, dtype=bool)
+    count = max(int(np.ceil(_KEPT * seen.sum())), 1)
     for _ in range(_ROUNDS):
         best = np.zeros(model.n_rows, dtype=bool)
-        best[np.argsort(-model.log_likelihood(theta), kind="stable")[:count]] = True
+        fit = np.where(seen, model.log_likelihood(theta), -np.inf)
+        best[np.argsort(-fit, kind="stable")[:count]] = True
         if (best == kept).all():
             break
         kept = best

@@ -165,6 +165,16 @@ def row_local_reason(language: str, name: str) -> str:
     )
 
 
+def dependent_rows_reason(language: str, name: str, numbers: int) -> str:
+    """Say why numbers that depend on one another, as a Gaussian process has them, cannot be had."""
+    return (
+        f"the observed {name!r} of the {language} model is one observation of {numbers} numbers, with one "
+        "log-likelihood for all of them: they depend on one another, and robula trusts or distrusts rows that are "
+        "independent given the parameters. Give each row a term of its own (for a Gaussian process, its values as "
+        "latent variables at few inducing points and independent noise around them)."
+    )
+
+
 def missing_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Say which argument has missing or infinite numbers, or nothing."""
     named = [*((f"argument {place}", value) for place, value in enumerate(args, 1)), *kwargs.items()]

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from robula._types import FloatArray
+from robula._types import BoolArray, FloatArray
+from robula.exceptions import InputError
 from robula.integrations.site_laws import SiteLaw, Telling
 from robula.models.law import ModelWithLaw, Noise, ResponseKind, Tails
 from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf, middle_scores
@@ -34,10 +35,12 @@ class LawOfRows(ModelWithLaw):
             for array in self._recorded
         ]
         told = [law.telling(self._init, *self._point) for law in laws]
-        columns = sum(law.scores(self._init, *self._point)[0].shape[1] for law in laws)
+        self._seen = np.concatenate([law.seen(self._init, *self._point) for law in laws], axis=1)
         self.response_kind = laws[0].kind if len(laws) == 1 else "vector"
-        if columns > 1 and self.response_kind == "number":
-            self.response_kind = "vector"
+        if self._seen.shape[1] > 1 and self.response_kind in ("number", "vector"):
+            # Of times that are seen and times that are censored, each behind a mask, every row has one.
+            alone = self._seen.sum(axis=1).max() <= 1 and all(law.classes == 2 for law in laws)
+            self.response_kind = "number" if alone else "vector"
         kinds = [law.noise(one) for law, one in zip(laws, told, strict=True)]
         self.noise = "estimated" if "estimated" in kinds else kinds[0]
         self.law_source = "; ".join(dict.fromkeys(law.source for law in laws))
@@ -71,9 +74,20 @@ class LawOfRows(ModelWithLaw):
         return self._told(np.ascontiguousarray(self.check_theta(theta)).tobytes())
 
     @property
+    def hidden(self) -> BoolArray:
+        """Rows (n,) of which a mask hides everything."""
+        if self._seen.all():
+            return super().hidden
+        return np.asarray(~self._taken(self._seen).any(axis=1))
+
+    def _shown(self, columns: FloatArray) -> FloatArray:
+        """The one number of each row that no mask hides, (n,) of (n, k)."""
+        return self._taken(columns[np.arange(len(columns)), self._seen.argmax(axis=1)])
+
+    @property
     def response(self) -> FloatArray | None:
-        """The responses (n,); None where a row is a vector."""
-        if self.response_kind == "vector":
+        """The responses (n,); None where a row is a vector, or has its number at one of several sites."""
+        if self.response_kind == "vector" or self._seen.shape[1] > 1:
             return None
         (values,) = self.observed_data.values()
         return np.asarray(values, dtype=np.float64)
@@ -82,11 +96,12 @@ class LawOfRows(ModelWithLaw):
         """Log of the tail probabilities; of the squared length of the scores where a row is a vector."""
         if self.response_kind == "vector":
             half = (self.whitened(theta) ** 2).sum(axis=1) / 2.0
-            shape = np.full(len(half), self.whitened(theta).shape[1] / 2.0)
+            shape = np.maximum(self._taken(self._seen).sum(axis=1), 1) / 2.0
             below, above = log_gamma_cdf(shape, half), log_gamma_sf(shape, half)
             return Tails(below, below, above, above)
-        tails = self._laws[0].tails(self.check_theta(theta), *self._point)
-        return Tails(*(self._taken(values[:, 0]) for values in tails))
+        flat = self.check_theta(theta)
+        found = [law.tails(flat, *self._point) for law in self._laws]
+        return Tails(*(self._shown(np.concatenate(ends, axis=1)) for ends in zip(*found, strict=True)))
 
     def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Y < y) and P(Y <= y) of each row, shapes (n,)."""
@@ -97,11 +112,18 @@ class LawOfRows(ModelWithLaw):
         """Normal scores of the two ends, shapes (n,)."""
         if self.response_kind == "vector":
             return super().scores(theta)
-        lower, upper = self._laws[0].scores(self.check_theta(theta), *self._point)
-        return self._taken(lower[:, 0]), self._taken(upper[:, 0])
+        flat = self.check_theta(theta)
+        lower, upper = zip(*(law.scores(flat, *self._point) for law in self._laws), strict=True)
+        return self._shown(np.concatenate(lower, axis=1)), self._shown(np.concatenate(upper, axis=1))
 
     def whitened(self, theta: FloatArray) -> FloatArray:
         """Normal scores of vector rows, shape (n, k); Rosenblatt's where the numbers depend on each other."""
+        counts = self._taken(self._seen).sum(axis=1)
+        if ((counts > 0) & (counts < self._seen.shape[1])).any():
+            raise InputError(
+                "a mask hides some numbers of a row and leaves others, and a vector can only be judged whole. "
+                "Mask whole rows, or write each number as a row of its own."
+            )
         flat = self.check_theta(theta)
         columns = [middle_scores(*law.scores(flat, *self._point)) for law in self._laws]
         return self._taken(np.concatenate(columns, axis=1))
@@ -110,6 +132,9 @@ class LawOfRows(ModelWithLaw):
         """Derivatives of mean over spread, and sqrt(2) times those of log spread: (n, d), or (n, k, d) for vectors."""
         told = self._telling(theta)
         features = self._taken(told.by_mean + told.by_spread)
+        if self.response_kind == "number":
+            alone: FloatArray = features.sum(axis=1)  # what is hidden tells nothing
+            return alone
         return features[:, 0] if features.shape[1] == 1 else features
 
     def information(self, theta: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -126,6 +151,8 @@ class LawOfRows(ModelWithLaw):
     def covariates(self) -> FloatArray:
         """Derivatives of the linear predictors at the start, shape (n, p): the design of a linear model."""
         slopes = self._taken(self._telling(self.initial).predictor_slopes)
+        if self.response_kind == "number":
+            slopes = slopes[:, :1]  # of the first site, if there are several: which of them shows is no covariate
         flat = slopes.reshape(len(slopes), -1)
         moving = np.abs(flat).max(axis=0) > 0.0
         return flat[:, moving] if moving.any() else np.ones((len(flat), 1))
@@ -144,11 +171,8 @@ class LawOfRows(ModelWithLaw):
         """Draw a response for every row, shape (n,), or (n, k) where a row is a vector of k numbers."""
         seed = int(rng.integers(2**31))
         drawn = self._simulation(self.check_theta(theta), *self._point, seed)
-        if self.response_kind != "vector":
-            (values,) = drawn.values()
-            return self._taken(np.asarray(values, dtype=np.float64))
-        columns = [np.asarray(drawn[name], dtype=np.float64) for name in self.observed_data]
-        return self._taken(np.concatenate([values.reshape(len(values), -1) for values in columns], axis=1))
+        columns = np.concatenate([_flat(drawn[name]) for name in self.observed_data], axis=1)
+        return self._taken(columns) if self.response_kind == "vector" else self._shown(columns)
 
     def with_response(self, response: FloatArray) -> Self:
         """Return the same model with other responses, of the shape that :meth:`simulate` returns."""
@@ -157,7 +181,8 @@ class LawOfRows(ModelWithLaw):
             size = math.prod(values.shape[1:])
             block = np.reshape(response, (len(response), -1))[:, offset : offset + size]
             observed[name] = block.reshape(values.shape)
-            offset += size
+            # Of several sites behind masks each gets the row's one number, and shows it or not.
+            offset += size if self.response_kind == "vector" else 0
         other = self._with_observed(observed)
         other._forget()
         return other

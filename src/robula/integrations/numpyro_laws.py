@@ -57,14 +57,9 @@ def _taken_apart(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
     if "ExpandedDistribution" in names or "Independent" in names:
         return _taken_apart(jax, d.base_dist, y)
     if "MaskedDistribution" in names:
-        family, arrays = _taken_apart(jax, d.base_dist, y)
-        mask = jnp.asarray(d._mask)
-        if family in ("labels", "multivariate_normal") or mask.ndim > jnp.ndim(arrays["y"]):
-            raise UnknownFamily(type(d.base_dist).__name__)
-        # A mask has the axes of the batch; the response may have more behind.
-        mask = mask.reshape(mask.shape + (1,) * (jnp.ndim(arrays["y"]) - mask.ndim)) if mask.ndim else mask
-        seen = jnp.where(mask, arrays["y"], _inside(jnp, arrays))
-        return family, {**arrays, "y": seen, "mask": arrays.get("mask", True) & mask}
+        # What a mask hides may be missing; MaskedLaw leaves it out.
+        numbers = jnp.asarray(y)
+        return _taken_apart(jax, d.base_dist, jnp.where(jnp.isfinite(numbers), numbers, 0.5).astype(numbers.dtype))
     if "TransformedDistribution" in names:
         return _transformed(jax, d, y)
     if names[0] in ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution"):
@@ -102,11 +97,6 @@ def _labels(jnp: Any, log_p: Any, y: Any) -> dict[str, Any]:
     return {"y": jnp.asarray(y, dtype=float), "0": jnp.broadcast_to(log_p, (*jnp.shape(y), log_p.shape[-1]))}
 
 
-def _inside(jnp: Any, arrays: dict[str, Any]) -> Any:
-    """A response that every family has a place for, to stand in for what a mask hides."""
-    return jnp.where(jnp.isfinite(arrays["y"]), arrays["y"], 0.5)
-
-
 def _transformed(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
     jnp = jax.numpy
     steps = list(d.transforms)
@@ -131,8 +121,14 @@ def _transformed(jax: Any, d: Any, y: Any) -> tuple[str, dict[str, Any]]:
             sign = sign * jnp.sign(folded.scale)
         else:
             location, scale = map(str, places)
-            arrays[location] = folded.loc + folded.scale * arrays[location]
-            arrays[scale] = jnp.abs(folded.scale) * arrays[scale]
+            centre, width, moved = folded.loc, folded.scale, {location}
+            if not FAMILIES[family].symmetric or {"low", "high"} & set(arrays):
+                # What is no mirror image of itself is the law of the response's negative where the scale is negative.
+                side = jnp.sign(folded.scale)
+                arrays["y"], sign = side * arrays["y"], sign * side
+                centre, width, moved = side * centre, side * width, moved | ({"low", "high"} & set(arrays))
+            arrays.update({name: centre + width * arrays[name] for name in moved})
+            arrays[scale] = jnp.abs(width) * arrays[scale]
     # Constant and rising in nearly all cases: then there is nothing to turn round.
     if isinstance(sign, float):
         return family, arrays

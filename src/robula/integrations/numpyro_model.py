@@ -15,8 +15,10 @@ from robula.exceptions import InputError
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
 from robula.integrations.jax_support import Float64, missing_in, refuse_missing, x64
 from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
+from robula.integrations.masked_laws import MaskedLaw, has_mask, mask_of, without_mask
 from robula.integrations.numpyro_laws import UnknownFamily, describe_distribution
-from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, no_start, per_row, row_sites
+from robula.integrations.numpyro_sites import RowSites, axis_names, counted_rows, per_row, row_sites
+from robula.integrations.numpyro_start import initial_point, moved_names
 from robula.integrations.site_laws import Described, FamilyLaw, SiteLaw, rows_first
 from robula.models.fingerprint import hash_of_function
 
@@ -136,63 +138,36 @@ def _compiled(
         key = None
     if captured is None:
         key = None
-    start = _initial_point(jax, model, args, kwargs, trace, rows)
     if key in _KNOWN:
         _KNOWN.move_to_end(key)
-        functions, laws, simulation, moved = _KNOWN[key]
+        begin, functions, laws, simulation, moved = _KNOWN[key]
+        start = begin(data, trace, rows)
     else:
-        moved = _moved_names(jax, model, args, kwargs, start)
 
         def arguments(data: Any) -> Any:
             filled = {**fixed, **dict(zip(moving, data, strict=True))}
             return jax.tree_util.tree_unflatten(structure, [filled[index] for index in range(len(filled))])
 
-        build = _Builder(jax, model, arguments, rows, trace, moved)
+        def made(arguments: Any, data: Any) -> Any:
+            begin = initial_point(jax, model, arguments)
+            start = begin(data, trace, rows)
+            moved = moved_names(jax, model, args, kwargs, start)
+            build = _Builder(jax, model, arguments, rows, trace, moved)
+            return begin, start, moved, build, build.functions(start, data, observed)
+
         try:
-            functions = build.functions(start, data, observed)
+            begin, start, moved, build, functions = made(arguments, data)
+        except InputError:
+            raise
         except Exception:
             data, key = [], None
-            build = _Builder(jax, model, lambda data: (args, kwargs), rows, trace, moved)
-            functions = build.functions(start, data, observed)
+            begin, start, moved, build, functions = made(lambda data: (args, kwargs), data)
         laws, simulation = build.laws(functions, (np.zeros(functions.dim), data, observed))
         if key is not None:
-            _KNOWN[key] = (functions, laws, simulation, moved)
+            _KNOWN[key] = (begin, functions, laws, simulation, moved)
             while len(_KNOWN) > _KEPT:
                 _KNOWN.popitem(last=False)
     return _Made(functions, laws, simulation, data, {moved[name]: value for name, value in start.items()})
-
-
-def _initial_point(jax: Any, model: Any, args: Any, kwargs: Any, trace: Any, rows: RowSites) -> dict[str, Any]:
-    """Unconstrained values of the latent sites, the medians of their priors where those have a density."""
-    from numpyro.infer import init_to_median
-    from numpyro.infer.util import initialize_model
-
-    def find(key: Any) -> Any:
-        return initialize_model(
-            key,
-            model,
-            init_strategy=init_to_median(num_samples=15),
-            model_args=args,
-            model_kwargs=kwargs,
-            dynamic_args=False,
-        ).param_info
-
-    with x64(jax):
-        # Compiled as a whole: operation by operation it takes several times as long.
-        found = jax.jit(find)(jax.random.PRNGKey(0))
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree_util.tree_leaves(found)):
-            raise no_start(jax, trace, rows)
-    return dict(found.z)
-
-
-def _moved_names(jax: Any, model: Any, args: Any, kwargs: Any, start: dict[str, Any]) -> dict[str, str]:
-    """Names of the unconstrained parameters: where NumPyro transforms a site, another name than the user's."""
-    from numpyro.infer.util import constrain_fn
-
-    with x64(jax):
-        constrained = constrain_fn(model, args, kwargs, start)
-    kept = {name for name in start if np.array_equal(start[name], constrained[name])}
-    return {name: name if name in kept else f"{name}_unconstrained__" for name in start}
 
 
 class _Builder:
@@ -202,6 +177,7 @@ class _Builder:
         self._jax, self._model, self._arguments, self._rows = jax, model, arguments, rows
         self._original = {ours: name for name, ours in moved.items()}
         self._names = list(moved)
+        self._hidden = {name for name in rows.frames if has_mask(trace[name]["fn"])}
         self._deterministic = [
             name
             for name, site in trace.items()
@@ -266,7 +242,7 @@ class _Builder:
             return {
                 name: jax.numpy.moveaxis(
                     jax.numpy.broadcast_to(
-                        _plain(sites[name]["fn"]).sample(jax.random.fold_in(key, place)),
+                        without_mask(sites[name]["fn"]).sample(jax.random.fold_in(key, place)),
                         self._value(name, observed).shape,
                     ),
                     self._rows.axes[name],
@@ -283,11 +259,20 @@ class _Builder:
 
         found: list[SiteLaw] = []
         for name in self._rows.frames:
-            law = self._law(name, functions, drawn, point)
+            # A numpyro.factor of the rows is a likelihood without a response.
+            law = None if name in self._rows.factors else self._law(name, functions, drawn, point)
             if law is None:
                 return None, simulation
-            found.append(law)
+            found.append(self._masked(law, name, unravel) if name in self._hidden else law)
         return found, simulation
+
+    def _masked(self, law: SiteLaw, name: str, unravel: Any) -> SiteLaw:
+        def seen(flat: Any, data: Any, observed: Any) -> Any:
+            distribution = self._observed_sites(unravel(flat), data)[name]["fn"]
+            shown = mask_of(self._jax.numpy, distribution, self._value(name, observed).shape)
+            return self._jax.numpy.moveaxis(shown, self._rows.axes[name], 0)
+
+        return MaskedLaw(self._jax, law, seen)
 
     def _law(self, name: str, functions: RowFunctions, drawn: Any, point: tuple[Any, ...]) -> SiteLaw | None:
         jax, unravel, axis = self._jax, functions.unravel, self._rows.axes[name]
@@ -307,7 +292,7 @@ class _Builder:
             return jax.lax.map(lambda seed: drawn(flat, data, observed, seed)[name], jax.numpy.arange(SIMULATIONS))
 
         def transform(flat: Any, data: Any, observed: Any) -> Any:
-            distribution = self._observed_sites(unravel(flat), data)[name]["fn"]
+            distribution = without_mask(self._observed_sites(unravel(flat), data)[name]["fn"])
             value = self._value(name, observed)
             upper = distribution.cdf(value)
             below = distribution.cdf(value - 1) if distribution.support.is_discrete else upper
@@ -340,10 +325,3 @@ def _works(call: Callable[[], Any]) -> bool:
         return bool(np.isfinite(call()).all())
     except Exception:
         return False
-
-
-def _plain(distribution: Any) -> Any:
-    """The distribution without its mask, which samples like it."""
-    while type(distribution).__name__ == "MaskedDistribution":
-        distribution = distribution.base_dist
-    return distribution

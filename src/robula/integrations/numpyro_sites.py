@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from robula.exceptions import InputError
-from robula.integrations.jax_support import row_local_reason
+from robula.integrations.jax_support import dependent_rows_reason, row_local_reason
 from robula.tables.wrong_values import code_hint
 
 
@@ -21,10 +21,12 @@ class RowSites:
     axes : dict
         For each such site, the axis of its values along which rows run.
     count : int
+    factors : frozenset of str
+        Those that are ``numpyro.factor``: a log-likelihood of each row, which says no law of a response.
     """
 
-    def __init__(self, frames: dict[str, Any], axes: dict[str, int], count: int) -> None:
-        self.frames, self.axes, self.count = frames, axes, count
+    def __init__(self, frames: dict[str, Any], axes: dict[str, int], count: int, factors: frozenset[str]) -> None:
+        self.frames, self.axes, self.count, self.factors = frames, axes, count, factors
 
 
 def row_sites(trace: dict[str, Any]) -> RowSites:
@@ -55,6 +57,9 @@ def row_sites(trace: dict[str, Any]) -> RowSites:
             )
         # A scalar (numpyro.factor, an observed summary) is no row: it stays with the prior.
     if not frames:
+        for name, site in observed.items():
+            if np.size(site["value"]) > 1:
+                raise InputError(dependent_rows_reason("NumPyro", name, np.size(site["value"])))
         raise InputError(
             "the NumPyro model has no observed site with one entry per row; pass the data to the model, as in "
             "from_numpyro(model, x, y=y)."
@@ -67,7 +72,8 @@ def row_sites(trace: dict[str, Any]) -> RowSites:
         name: 0 if frame is None else len(observed[name]["fn"].batch_shape) + frame.dim
         for name, frame in frames.items()
     }
-    found = RowSites(frames, axes, next(iter(counts.values())))
+    factors = frozenset(name for name in frames if np.size(observed[name]["value"]) == 0)
+    found = RowSites(frames, axes, next(iter(counts.values())), factors)
     _refuse_unsupported(trace, found)
     return found
 

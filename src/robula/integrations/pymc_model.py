@@ -13,7 +13,7 @@ from robula._imports import import_extra
 from robula._validation import show
 from robula.exceptions import InputError
 from robula.integrations.jax_rows import RowFunctions, RowsModel, RowsModelWithLaw, Values
-from robula.integrations.jax_support import refuse_missing, x64
+from robula.integrations.jax_support import dependent_rows_reason, refuse_missing, x64
 from robula.integrations.laws_without_family import SIMULATIONS, EmpiricalLaw
 from robula.integrations.pymc_laws import describe_variable
 from robula.integrations.row_families import FAMILIES
@@ -64,8 +64,10 @@ def from_pymc(model: Any) -> RowsModel:
     initial = model.initial_point()
     init = {variable.name: initial[variable.name] for variable in model.value_vars}
     graph = _Graph(pymc, model)
-    data = [np.asarray(variable.get_value()) for variable in graph.shared]  # type: ignore[no-untyped-call]
-    key = (tuple(init), tuple((array.shape, str(array.dtype)) for array in [*data, *observed.values()]))
+    data = [np.asarray(variable.get_value()) for variable in graph.shared]
+    # A variable or potential added later, or another whole number (it may be a length), makes another graph.
+    parts = (*model.value_vars, *model.basic_RVs, *model.potentials, *model.deterministics)
+    key = (parts, graph.numbers, tuple((array.shape, str(array.dtype)) for array in [*data, *observed.values()]))
     # Kept with the model: new data in its pm.Data containers do not compile anew, and all goes when it goes.
     known = vars(model).get(_KNOWN, {})
     if key not in known:
@@ -115,7 +117,9 @@ class _Graph:
     Attributes
     ----------
     shared : list
-        Data containers that the graphs depend on.
+        Data containers that the graphs depend on, single real numbers among them.
+    numbers : tuple
+        Values of the containers that hold one whole number, which are constants: JAX cannot trace a length.
     """
 
     def __init__(self, pymc: Any, model: Any, constants: bool = False) -> None:
@@ -144,11 +148,13 @@ class _Graph:
             for name, found in described.items()
         }
         above = list(ancestors([*self.terms, self.prior, *self.wanted]))
-        containers = (
-            [] if constants else [v for v in above if isinstance(v, SharedVariable) and bool(getattr(v, "ndim", False))]
-        )
         own = set(values.values())
-        self.shared = [variable for variable in containers if variable not in own]
+        # Random generators are shared variables too, without axes.
+        shared: list[Any] = [variable for variable in above if isinstance(variable, SharedVariable)]
+        containers = [variable for variable in shared if hasattr(variable, "ndim") and variable not in own]
+        lengths = [v for v in containers if not v.ndim and v.dtype.startswith(("int", "uint", "bool"))]
+        self.numbers = tuple(variable.get_value().item() for variable in lengths)
+        self.shared = [] if constants else [variable for variable in containers if variable not in lengths]
         self._inputs = {variable: variable.type() for variable in self.shared}
         self._observed = {} if constants else {value: value.type() for value in values.values()}
 
@@ -178,6 +184,9 @@ def _compiled(jax: Any, graph: _Graph, init: Values, point: tuple[Any, Any]) -> 
     # PyTensor's functions need arrays of JAX, where NumPy's cannot be updated in place.
     init = {name: jax.numpy.asarray(value) for name, value in init.items()}
     shapes = [np.shape(values) for values in likelihood(init, data, observed)]
+    for name, shape in zip(observed, shapes, strict=True):
+        if not shape and observed[name].size > 1:
+            raise InputError(dependent_rows_reason("PyMC", name, observed[name].size))
     if any(not shape for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
         listed = ", ".join(f"{name!r} {shape}" for name, shape in zip(observed, shapes, strict=True))
         raise InputError(

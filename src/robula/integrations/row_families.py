@@ -45,6 +45,8 @@ class Family:
         Whether a parameter of its own says how far rows spread.
     location : tuple of int, or None
         Places of location and scale among the parameters, for location-scale families.
+    symmetric : bool
+        Whether the law is its own mirror image around its location.
     """
 
     log_cdf: Callable[..., FloatArray]
@@ -55,6 +57,7 @@ class Family:
     discrete: bool = False
     dispersed: bool = True
     location: tuple[int, int] | None = None
+    symmetric: bool = False
 
 
 def _log(probability: FloatArray) -> FloatArray:
@@ -153,6 +156,7 @@ FAMILIES: dict[str, Family] = {
         lambda jnp, special, loc, scale: loc,
         lambda jnp, special, mean, loc, scale: scale,
         location=(0, 1),
+        symmetric=True,
     ),
     # df, loc, scale
     "student_t": Family(
@@ -161,6 +165,7 @@ FAMILIES: dict[str, Family] = {
         lambda jnp, special, df, loc, scale: loc,
         _student_spread,
         location=(1, 2),
+        symmetric=True,
     ),
     "laplace": Family(
         lambda y, loc, scale: _laplace((y - loc) / scale),
@@ -168,6 +173,7 @@ FAMILIES: dict[str, Family] = {
         lambda jnp, special, loc, scale: loc,
         lambda jnp, special, mean, loc, scale: scale,
         location=(0, 1),
+        symmetric=True,
     ),
     "logistic": Family(
         lambda y, loc, scale: log_expit((y - loc) / scale),
@@ -175,6 +181,7 @@ FAMILIES: dict[str, Family] = {
         lambda jnp, special, loc, scale: loc,
         lambda jnp, special, mean, loc, scale: scale * math.sqrt(3.0),
         location=(0, 1),
+        symmetric=True,
     ),
     "gumbel": Family(
         lambda y, loc, scale: -np.exp(-(y - loc) / scale),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robula._types import FloatArray
+from robula._types import BoolArray, FloatArray
 from robula.integrations.jax_support import Float64, jacobian_of, x64
 from robula.integrations.row_families import FAMILIES
 from robula.models.law import Noise, ResponseKind, Tails
@@ -26,8 +26,8 @@ class Described(NamedTuple):
     arrays : dict
         ``y``, the response on the family's scale; ``0``, ``1``, ... the parameters; and where there is such a thing,
         ``sign`` (-1 where the family's scale runs against the response's), ``low`` and ``high`` (truncation),
-        ``censored`` (-1: at most, 1: at least, 0: seen), ``gate`` (probability of an extra zero), ``mask`` (rows that
-        count). All of shape (n,) or (n, k).
+        ``censored`` (-1: at most, 1: at least, 0: seen), ``gate`` (probability of an extra zero). All of shape
+        (n,) or (n, k).
     """
 
     family: str
@@ -84,6 +84,10 @@ class SiteLaw(ABC):
     def scores(self, *point: Any) -> tuple[FloatArray, FloatArray]:
         """Normal scores of both ends, shapes (n, k)."""
         return self.tails(*point).scores
+
+    def seen(self, *point: Any) -> BoolArray:
+        """Which numbers count, shape (n, k): all of them, where there is no mask."""
+        return np.ones(self.scores(*point)[0].shape, dtype=np.bool_)
 
 
 class FamilyLaw(SiteLaw):
@@ -179,9 +183,11 @@ def _moments(jax: Any, family: str, arrays: Mapping[str, Any]) -> tuple[Any, Any
     mean = found.mean(jnp, special, *parameters)
     spread = found.spread(jnp, special, hold(mean), *parameters)
     told = mean / hold(spread) * arrays.get("sign", 1.0)
-    counted = jnp.broadcast_to(arrays.get("mask", True), rows)
-    wide = jnp.where(counted, jnp.log(spread), 0.0) if found.dispersed else jnp.zeros((rows[0], 0))
-    return jnp.where(counted, told, 0.0), wide, found.link(jnp, mean, *parameters)
+    wide = jnp.log(spread) if found.dispersed else jnp.zeros((rows[0], 0))
+    predictor = found.link(jnp, mean, *parameters)
+    if found.location is not None:
+        predictor = predictor * arrays.get("sign", 1.0)
+    return told, wide, predictor
 
 
 def _count(arrays: Mapping[str, Any]) -> int:
@@ -246,16 +252,7 @@ def _family_tails(name: str, values: Mapping[str, FloatArray]) -> Tails:
             np.where(code < 0, _CERTAIN, tails.from_here),
             np.where(code > 0, _NOTHING, tails.above),
         )
-    return _masked(tails, values)
-
-
-def _masked(tails: Tails, values: Mapping[str, FloatArray]) -> Tails:
-    """Rows that do not count can be anywhere."""
-    if "mask" not in values:
-        return tails
-    seen = np.broadcast_to(values["mask"] > 0, tails.below.shape)
-    open_ends = (_NOTHING, _CERTAIN, _CERTAIN, _NOTHING)
-    return Tails(*(np.where(seen, own, other) for own, other in zip(tails, open_ends, strict=True)))
+    return tails
 
 
 def _label_tails(values: Mapping[str, FloatArray]) -> Tails:
@@ -266,4 +263,4 @@ def _label_tails(values: Mapping[str, FloatArray]) -> Tails:
         return np.asarray(np.minimum(np.logaddexp.reduce(np.where(inside, log_p, -np.inf), axis=-1), 0.0))
 
     at = y[..., None]
-    return _masked(Tails(total(places < at), total(places <= at), total(places >= at), total(places > at)), values)
+    return Tails(total(places < at), total(places <= at), total(places >= at), total(places > at))

@@ -36,7 +36,8 @@ class ModelIdentity(NamedTuple):
     parameter_names : tuple of str
     sha256 : str
         Of everything that the model holds: data, prior, constants, behind the number of the scheme. Functions count by
-        byte code, constants and what they capture (closures, globals and defaults), a user's objects by what they hold.
+        byte code, constants and what they capture (closures, globals and defaults), a user's objects by what they and
+        their classes hold.
         Other packages' objects that are no arrays, numbers or functions count by type only.
     """
 
@@ -142,6 +143,8 @@ class _Reader:
             self.add(value.__wrapped__, depth)
         elif isinstance(value, Model) or not _of_a_library(type(value)):
             self.add(_held(value), depth)
+            if not isinstance(value, Model):
+                self.add(_class_of_a_user(type(value)), depth)
         elif callable(value) and hasattr(value, "__name__"):
             self.digest.update(value.__name__.encode())
         else:
@@ -221,6 +224,17 @@ def _held(value: Any) -> dict[str, Any]:
         for name, item in kept.items()
         if name not in caches and not isinstance(getattr(type(value), name, None), functools.cached_property)
     }
+
+
+def _class_of_a_user(kind: type) -> dict[str, Any]:
+    """What a user's class gives to all its objects: methods, which may read globals, and values."""
+    found = {}
+    for base in reversed([base for base in kind.__mro__ if not _is_installed(base.__module__)]):
+        for name, item in vars(base).items():
+            if name == "__call__" or not name.startswith(("__", "_abc_")):
+                # Decorators keep the function under one of these names.
+                found[name] = getattr(item, "__func__", getattr(item, "fget", getattr(item, "func", item)))
+    return found
 
 
 def _add_array(digest: Any, values: Any) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from robula._types import FloatArray
+from robula._types import BoolArray, FloatArray
 from robula.models.model import Model
 from robula.models.tail_scores import FARTHEST, normal_scores
 from robula.tables.missing_codes import codes_of_columns
@@ -72,6 +72,11 @@ class ModelWithLaw(Model):
     @abstractmethod
     def response(self) -> FloatArray | None:
         """The responses, shape (n,); None where a row is a vector."""
+
+    @property
+    def hidden(self) -> BoolArray:
+        """Rows (n,) that have no response and count nothing, though the data have a place for them; by default none."""
+        return np.zeros(self.n_rows, dtype=np.bool_)
 
     @abstractmethod
     def pit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:

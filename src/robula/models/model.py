@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -199,3 +199,14 @@ def unique_names(names: Sequence[str], taken: Sequence[str] = ()) -> tuple[str, 
         seen.add(candidate)
         unique.append(candidate)
     return tuple(unique)
+
+
+def known_name(parameter: str, variables: Collection[str]) -> str:
+    """Return the name by which the user knows a parameter, as the summary has it.
+
+    What NumPyro and PyMC sample in another space has their ending ("sigma_log__"), and its entries are no longer those
+    of the user's variable: that variable's name stands for all of them.
+    """
+    whole = parameter.partition("[")[0]
+    known = [name for name in variables if whole.startswith(f"{name}_") and whole.endswith("__")]
+    return parameter if whole in variables or not known else max(known, key=len)

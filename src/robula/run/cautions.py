@@ -17,7 +17,7 @@ from robula.exceptions import (
     TruncationBiasWarning,
 )
 from robula.kernels.kernel import Adapted, Kernel
-from robula.models.model import Model
+from robula.models.model import Model, known_name
 from robula.result.convergence import Agreement, agreement
 from robula.result.thresholds import FEWEST_DRAWS, GOOD_R_HAT, GUARDED_SHARE, TOO_FEW_DRAWS
 from robula.selectors.selection import Selector
@@ -49,9 +49,10 @@ def refuse_what_independent_draws_ignore(kernel: str | Kernel, **given: object) 
 def warn_if_uninformed(model: Model, centre: RobustCentre) -> None:
     """Tell when a direction that the data inform is left to the prior by the rows that are trusted."""
     if centre.bounded and centre.trusted_information < centre.prior_information < 0.1 * centre.all_information:
-        heaviest = int(np.abs(centre.weakest_direction).argmax())
+        heaviest = model.parameter_names[int(np.abs(centre.weakest_direction).argmax())]
+        variables = model.variables(centre.theta[None, None])
         warn(
-            f"the trusted rows hardly determine parameter {model.parameter_names[heaviest]!r} (or a combination with "
+            f"the trusted rows hardly determine parameter {known_name(heaviest, variables)!r} (or a combination with "
             "it), although all rows together do: the rows that it depends on are distrusted as a group, as happens "
             "with rare categories. Its posterior is the prior's. Lower contamination, or drop the column.",
             BreakdownWarning,

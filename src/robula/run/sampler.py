@@ -17,7 +17,7 @@ from robula.kernels import resolve_kernel
 from robula.kernels.kernel import Kernel
 from robula.models.fingerprint import identity
 from robula.models.large_model import SAMPLE_ROWS, LargeModel
-from robula.models.model import Model, require_model
+from robula.models.model import Model, known_name, require_model
 from robula.models.regression import Regression
 from robula.result.posterior import Posterior
 from robula.run.assembly import assemble
@@ -258,8 +258,12 @@ def sample(
     collected = collect(shown, target, collector, parts.default_step_size, write)
     kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
+    variables = model.variables(kept)
     # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.
-    agreed = None if parts.kernel.independent else warn_if_unconverged(collected.draws, model.parameter_names)
+    agreed = None
+    if not parts.kernel.independent:
+        names = tuple(known_name(name, variables) for name in model.parameter_names)
+        agreed = warn_if_unconverged(collected.draws, names)
     settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
     settings |= {
         "row_doubt": doubt,
@@ -276,7 +280,7 @@ def sample(
         stats=collected.stats,
         settings=settings,
         citations=tuple(dict.fromkeys(("bhatia2019", *parts.selector.citations, *parts.kernel.citations))),
-        variables=model.variables(kept),
+        variables=variables,
         half_row_weights=collected.half_row_weights,
     )
 

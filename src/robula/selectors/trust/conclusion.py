@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robula._types import FloatArray, IntArray
+from robula._types import BoolArray, FloatArray, IntArray
 from robula._validation import warn
 from robula.exceptions import BreakdownWarning, MisfitWarning
 from robula.models.precision import width_factor
@@ -210,3 +210,11 @@ def of_all_rows(found: Trust, aside: SetAside, contamination: float) -> Trust:
         copied=aside.copied,
         beyond_budget=found.beyond_budget + beyond,
     )
+
+
+def beside_hidden(found: Trust, hidden: BoolArray) -> Trust:
+    """Say of all rows what was found of those that are not hidden: nothing speaks against the others, which count 0."""
+    seen, weights = np.flatnonzero(~hidden), np.ones(len(hidden))
+    weights[seen] = found.weights
+    places = {name: seen[getattr(found, name)] for name in ("contested", "wrong_cells", "copied")}
+    return replace(found, weights=weights, **places)

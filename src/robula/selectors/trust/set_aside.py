@@ -83,8 +83,10 @@ def _copies(model: ModelWithLaw, wrong: BoolArray) -> tuple[IntArray, FloatArray
     then it repeats many of them.
     """
     every, once = np.arange(model.n_rows), np.ones(model.n_rows)
-    response = np.asarray(model.response)
-    if model.response_kind == "label" or np.unique(response[~wrong], return_counts=True)[1].max() < constants.COPIED:
+    if model.response_kind == "label" or model.response is None:
+        return every, once
+    response = model.response
+    if np.unique(response[~wrong], return_counts=True)[1].max() < constants.COPIED:
         return every, once
     recorded = model.covariates if model.cells is None else model.cells
     # Zeros have one sign after the sum; whole rows are compared as strings of bytes.

@@ -19,12 +19,17 @@ from robula.models.precision import weighted_precision
 from robula.selectors.sample_mean import SampleMean
 from robula.selectors.selection import ContaminationEstimate, Part, Selection, Selector
 from robula.selectors.spectral_filter import SpectralFilter
-from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
+from robula.selectors.trust.conclusion import Trust, beside_hidden, conclude, of_all_rows
 from robula.selectors.trust.declared_spread import refuse_noise_far_too_small
 from robula.selectors.trust.row_doubt import widening
 from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
+
+_HOW_TO_SAY_IT = (
+    "Give the model a law: pass cdf= or simulate= to from_jax; in NumPyro, write what numpyro.factor adds to the rows "
+    "as an observed site; in a class of your own, pit, features and simulate (robula.models.law.ModelWithLaw)."
+)
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,7 @@ class TrustSelector(Selector):
         if not isinstance(model, ModelWithLaw):
             warn(
                 f"{type(model).__name__} does not say the law of its rows, so rows are judged by their gradients alone "
-                "(a spectral filter), which finds fewer bad rows and can cost good ones. Give the model a law: "
-                "pit, features and simulate (robula.models.law.ModelWithLaw).",
+                f"(a spectral filter), which finds fewer bad rows and can cost good ones. {_HOW_TO_SAY_IT}",
                 BreakdownWarning,
             )
             return SpectralFilter()
@@ -86,6 +90,11 @@ class TrustSelector(Selector):
 
 def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Trust:
     """Weigh the explanations of a model's rows; warns where the model does not fit or the budget was passed."""
+    hidden = model.hidden
+    if hidden.any() and not hidden.all():
+        seen = model.take(np.flatnonzero(~hidden))
+        assert isinstance(seen, ModelWithLaw)
+        return beside_hidden(judge(seen, contamination, exact_law), hidden)
     aside = set_aside(model)
     if aside is None:
         return _judge_kept(model, contamination, exact_law)
@@ -205,7 +214,8 @@ def trust(
         model = model.sample
     if not isinstance(model, ModelWithLaw):
         raise InputError(
-            f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by."
+            f"{type(model).__name__} does not say the law of its rows, so there is nothing to judge them by. "
+            f"{_HOW_TO_SAY_IT}"
         )
     many = budget > 0.0 and LargeModel.is_judged_by_passes(model)
     return (judge_by_passes if many else judge)(model, budget, exact_law)
