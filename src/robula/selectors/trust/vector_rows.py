@@ -94,7 +94,7 @@ class CloudExplanation:
     def _expect(self) -> float:
         rows = self._model.whitened(self.theta)
         clean = _log_normal(rows, self._shape)
-        # What makes densities of scores those of rows: with a larger spread all scores are smaller, and that is no gain.
+        # Makes densities of scores those of rows: with a larger spread all scores are smaller, and that is no gain.
         unit = float((self._model.log_likelihood(self.theta) - _log_normal(rows, np.eye(rows.shape[1]))).sum())
         if not self._bad:
             self.log_likelihood = float(clean.sum()) + unit
