@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from robula._types import BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.integrations.site_laws import SiteLaw, Telling
 from robula.models.law import ModelWithLaw, Noise, ResponseKind, Tails
-from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf, middle_scores
+from robula.models.tail_scores import log_gamma_cdf, log_gamma_sf, scores_within
 
 # Derivatives at the last few theta: a rule asks for features, information and predictor of one theta in turn.
 _REMEMBERED = 4
@@ -117,7 +119,11 @@ class LawOfRows(ModelWithLaw):
         return self._shown(np.concatenate(lower, axis=1)), self._shown(np.concatenate(upper, axis=1))
 
     def whitened(self, theta: FloatArray) -> FloatArray:
-        """Normal scores of vector rows, shape (n, k); Rosenblatt's where the numbers depend on each other."""
+        """Normal scores of vector rows, shape (n, k); Rosenblatt's where the numbers depend on each other.
+
+        Anywhere in the interval of a count, as chance would have it: the middles of intervals are no normal cloud, and
+        the clumps in which they lie pass for groups.
+        """
         counts = self._taken(self._seen).sum(axis=1)
         if ((counts > 0) & (counts < self._seen.shape[1])).any():
             raise InputError(
@@ -125,8 +131,25 @@ class LawOfRows(ModelWithLaw):
                 "Mask whole rows, or write each number as a row of its own."
             )
         flat = self.check_theta(theta)
-        columns = [middle_scores(*law.scores(flat, *self._point)) for law in self._laws]
-        return self._taken(np.concatenate(columns, axis=1))
+        ends = [law.scores(flat, *self._point) for law in self._laws]
+        lower, upper = (np.concatenate(columns, axis=1) for columns in zip(*ends, strict=True))
+        return self._taken(scores_within(lower, upper, self._drawn()))
+
+    def _draw(self) -> FloatArray:
+        """Numbers (n, k) in (0, 1) that look random, and are always the same for a row, wherever it stands.
+
+        Rows that are equal in all numbers are told apart by which of them comes first, which changes nothing.
+        """
+        arrays = [*self._point[-1].values(), *self._recorded]
+        contents = [row.tobytes() for row in np.concatenate([_flat(array) for array in arrays], axis=1) + 0.0]
+        seen: Counter[bytes] = Counter()
+        columns = sum(law.scores(self._init, *self._point)[0].shape[1] for law in self._laws)
+        drawn = np.empty((len(contents), columns))
+        for place, content in enumerate(contents):
+            seed = blake2b(content + seen[content].to_bytes(8), digest_size=16).digest()
+            drawn[place] = np.random.default_rng(int.from_bytes(seed)).uniform(size=columns)
+            seen[content] += 1
+        return drawn
 
     def features(self, theta: FloatArray) -> FloatArray:
         """Derivatives of mean over spread, and sqrt(2) times those of log spread: (n, d), or (n, k, d) for vectors."""
@@ -188,8 +211,9 @@ class LawOfRows(ModelWithLaw):
         return other
 
     def _forget(self) -> None:
-        """Forget derivatives: after a copy got other data."""
+        """Forget what was computed from the data: after a copy got others."""
         self._told = lru_cache(_REMEMBERED)(self._tell)
+        self._drawn = lru_cache(1)(self._draw)
 
 
 def _flat(array: Any) -> FloatArray:

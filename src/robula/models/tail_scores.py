@@ -34,12 +34,17 @@ def normal_scores(log_below: FloatArray, log_above: FloatArray) -> FloatArray:
 
 def middle_scores(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Scores of the middle, in probability, of intervals that are given by their scores; any shape."""
+    return scores_within(lower, upper, np.full(np.shape(lower), 0.5))
+
+
+def scores_within(lower: FloatArray, upper: FloatArray, share: FloatArray) -> FloatArray:
+    """Scores of what has this share of an interval's probability below it; of intervals by their scores, any shape."""
     flip = lower > 0.0
-    a, b = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
-    middle = ndtri(np.clip(0.5 * (ndtr(a) + ndtr(b)), 1e-300, 1.0 - 1e-16))
+    a, b, s = np.where(flip, -upper, lower), np.where(flip, -lower, upper), np.where(flip, 1.0 - share, share)
+    within = ndtri(np.clip((1.0 - s) * ndtr(a) + s * ndtr(b), 1e-300, 1.0 - 1e-16))
     # Far out both probabilities are 0 to rounding; the nearer end then is the score.
-    middle = np.where(ndtr(b) > 1e-290, middle, b)
-    return np.where(lower == upper, upper, np.where(flip, -middle, middle))
+    within = np.where(ndtr(b) > 1e-290, within, b)
+    return np.where(lower == upper, upper, np.where(flip, -within, within))
 
 
 def log_gamma_cdf(shape: FloatArray, x: FloatArray) -> FloatArray:

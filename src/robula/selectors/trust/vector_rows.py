@@ -94,15 +94,17 @@ class CloudExplanation:
     def _expect(self) -> float:
         rows = self._model.whitened(self.theta)
         clean = _log_normal(rows, self._shape)
+        # Makes densities of scores those of rows: with a larger spread all scores are smaller, and that is no gain.
+        unit = float((self._model.log_likelihood(self.theta) - _log_normal(rows, np.eye(rows.shape[1]))).sum())
         if not self._bad:
-            self.log_likelihood = float(clean.sum())
+            self.log_likelihood = float(clean.sum()) + unit
             return self.log_likelihood
         parts = [math.log(self._share) + _log_cauchy(rows, self._gross_scale)]
         if self._members is not None:
             parts.append(math.log(self._group_share) + self._group(rows))
         bad = np.logaddexp.reduce(np.stack(parts), axis=0)
         good = math.log(max(1.0 - self._share - self._group_share, 1e-6)) + clean
-        self.log_likelihood = float(np.logaddexp(bad, good).sum())
+        self.log_likelihood = float(np.logaddexp(bad, good).sum()) + unit
         self.decisive = bad - math.log(self._share + self._group_share) - clean
         self.wanted, doubt = within_budget(bad - good, self._budget, self.decisive)
         self.weights = 1.0 - doubt
