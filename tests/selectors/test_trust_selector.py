@@ -339,6 +339,6 @@ def test_printed_it_is_a_few_sentences():
     assert said.startswith(
         "Trust: 20 of 400 rows count less than half; an estimated 5.0% are bad (standard error 1.1%)."
     )
-    assert "Likeliest: a bad population (probability" in said
+    assert "Likeliest: shifted rows (probability" in said
     assert "What is off: spread that changes" in said
     assert len(said) < 400

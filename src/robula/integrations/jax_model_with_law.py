@@ -131,6 +131,7 @@ class JaxModelWithLaw(JaxModel, LawOfRows):
         """Return the model of these rows only, with the functions compiled already."""
         part = super().take(rows)
         part._forget()
+        part._look_behind_masks()
         return part
 
     def _with_observed(self, observed: Mapping[str, FloatArray]) -> Self:

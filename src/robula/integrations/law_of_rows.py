@@ -37,7 +37,7 @@ class LawOfRows(ModelWithLaw):
             for array in self._recorded
         ]
         told = [law.telling(self._init, *self._point) for law in laws]
-        self._seen = np.concatenate([law.seen(self._init, *self._point) for law in laws], axis=1)
+        self._look_behind_masks()
         self.response_kind = laws[0].kind if len(laws) == 1 else "vector"
         if self._seen.shape[1] > 1 and self.response_kind in ("number", "vector"):
             # Of times that are seen and times that are censored, each behind a mask, every row has one.
@@ -74,6 +74,10 @@ class LawOfRows(ModelWithLaw):
 
     def _telling(self, theta: FloatArray) -> Telling:
         return self._told(np.ascontiguousarray(self.check_theta(theta)).tobytes())
+
+    def _look_behind_masks(self) -> None:
+        """Note which numbers (n, k) of the rows that are computed no mask hides."""
+        self._seen = np.concatenate([law.seen(self._init, *self._point) for law in self._laws], axis=1)
 
     @property
     def hidden(self) -> BoolArray:
@@ -133,7 +137,7 @@ class LawOfRows(ModelWithLaw):
         flat = self.check_theta(theta)
         ends = [law.scores(flat, *self._point) for law in self._laws]
         lower, upper = (np.concatenate(columns, axis=1) for columns in zip(*ends, strict=True))
-        return self._taken(scores_within(lower, upper, self._drawn()))
+        return self._taken(np.where(self._seen, scores_within(lower, upper, self._drawn()), 0.0))
 
     def _draw(self) -> FloatArray:
         """Numbers (n, k) in (0, 1) that look random, and are always the same for a row, wherever it stands.

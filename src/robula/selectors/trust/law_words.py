@@ -113,7 +113,8 @@ def repeated_words(verdict: Verdict) -> str | None:
 def _continuous_response(verdict: Verdict) -> FloatArray | None:
     """The responses of the rows that were judged, where their law is of numbers that chance does not repeat."""
     fits = [fit for fit in verdict.explanations.values() if isinstance(fit, Explanation)]
-    return None if not fits or fits[0].rows.discrete else np.asarray(fits[0].rows.model.response)
+    response = None if not fits or fits[0].rows.discrete else fits[0].rows.model.response
+    return None if response is None else np.asarray(response)
 
 
 def one_tail_words(verdict: Verdict) -> tuple[str, ...]:
