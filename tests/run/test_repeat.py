@@ -73,7 +73,8 @@ def test_a_saved_posterior_can_be_repeated(tmp_path):
 
 
 def test_changes_take_the_place_of_the_runs_own():
-    posterior = robula.sample(MODEL, **SHORT, kernel="lm")
+    # Doubt about rows would widen all draws around their common mean, which more draws move.
+    posterior = robula.sample(MODEL, **{**SHORT, "contamination": 0.0}, kernel="lm")
     longer = repeat(posterior, MODEL, draws=20)
     np.testing.assert_array_equal(longer.draws[:, :12], posterior.draws)
     assert not np.array_equal(repeat(posterior, MODEL, seed=6).draws, posterior.draws)

@@ -8,6 +8,7 @@ import pytest
 import robula
 from robula.models.posterior_mode import weighted_mode
 from robula.models.precision import weighted_precision
+from robula.run.collector import widened
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt
@@ -72,11 +73,20 @@ def test_doubt_can_be_taken_out_again():
     precision, centre = np.linalg.inv(root @ root.T), np.array([1.0, -2.0, 3.0])
     draws = centre + rng.standard_normal((20_000, 3)) @ root.T
     wider = widening_to(root @ np.diag([1.0, 2.0, 5.0]) @ root.T, precision)
-    back = without_doubt(centre + (draws - centre) @ wider.T, centre, precision)
+    back = without_doubt(widened(draws[None], wider)[0][0], precision)
     deviations = np.sqrt(np.diag(root @ root.T))
     # 20,000 draws tell a width to half a percent, and the largest of a few a little worse.
     assert np.abs((back - draws) / deviations).max() < 0.05 * np.abs((draws - centre) / deviations).max()
     assert np.abs((draws - centre) @ (wider.T - np.eye(3)) / deviations).max() > 0.5
+
+
+def test_doubt_widens_and_moves_nothing():
+    """Around the mode of skewed draws, as those of a hierarchical model are, it would move their mean."""
+    draws = np.random.default_rng(0).gamma(1.0, size=(2, 500, 1))
+    wider, share = widened(draws, np.array([[1.5]]))
+    assert wider.mean() == pytest.approx(draws.mean(), rel=1e-12)
+    assert wider.std() == pytest.approx(1.5 * draws.std(), rel=1e-12)
+    assert share == pytest.approx([1.0 / 3.0])
 
 
 def test_intervals_cover_when_labels_are_flipped_at_random():

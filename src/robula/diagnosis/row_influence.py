@@ -256,7 +256,7 @@ def _of_these_weights(model: Model, posterior: Posterior, draws: FloatArray, wei
     if not posterior.row_doubt.any() or not model.dense_curvature:
         return draws
     mode = weighted_mode(model, weights, draws.mean(axis=0))
-    return without_doubt(draws, mode, weighted_precision(model, weights, mode))
+    return without_doubt(draws, weighted_precision(model, weights, mode))
 
 
 def _quantities(

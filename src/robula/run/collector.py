@@ -238,10 +238,10 @@ def collect(
     return collector.result(interrupted)
 
 
-def widened(
-    draws: FloatArray, centre: FloatArray, widening: FloatArray | None
-) -> tuple[FloatArray, list[float] | None]:
-    """Put the doubt about rows into draws (chains, draws, d) by a linear map (d, d) around the centre.
+def widened(draws: FloatArray, widening: FloatArray | None) -> tuple[FloatArray, list[float] | None]:
+    """Put the doubt about rows into draws (chains, draws, d) by a linear map (d, d) around their mean.
+
+    Around the mode they would move where it is not the mean, as in a hierarchical model.
 
     Returns
     -------
@@ -251,6 +251,7 @@ def widened(
     """
     if widening is None:
         return draws, None
-    wider = centre + (draws - centre) @ widening.T
-    before, after = (some.reshape(-1, len(centre)).std(axis=0) for some in (draws, wider))
+    mean = draws.mean(axis=(0, 1))
+    wider = mean + (draws - mean) @ widening.T
+    before, after = (some.std(axis=(0, 1)) for some in (draws, wider))
     return wider, np.maximum(1.0 - before / np.maximum(after, 1e-300), 0.0).tolist()

@@ -80,7 +80,7 @@ def sample_large(
     target = _target(model, weigher, sums, begin)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     kept, record, stats = _draw(target, rngs, draws)
-    kept, doubt = widened(kept, target.mode, None if found is None else found.widening)
+    kept, doubt = widened(kept, None if found is None else found.widening)
     weights = np.ones(model.n_rows) if found is None else found.weights
     shape = (chains, draws)
     share = float(weights.mean())

@@ -256,7 +256,7 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
     collected = collect(shown, target, collector, parts.default_step_size, write)
-    kept, doubt = widened(collected.draws, centre.theta, parts.selector.widening)
+    kept, doubt = widened(collected.draws, parts.selector.widening)
     warn_if_guarded(collected.stats["guarded"])
     variables = model.variables(kept)
     # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.

@@ -102,14 +102,14 @@ def widening_to(covariance: FloatArray, precision: FloatArray) -> FloatArray:
     return np.asarray(factor @ (axes * root) @ axes.T @ inverse)
 
 
-def without_doubt(draws: FloatArray, centre: FloatArray, precision: FloatArray) -> FloatArray:
-    """Take the doubt about rows out of draws (S, d): no wider around the centre (d,) than of this precision (d, d).
+def without_doubt(draws: FloatArray, precision: FloatArray) -> FloatArray:
+    """Take the doubt about rows out of draws (S, d): no wider around their mean than of this precision (d, d).
 
     :func:`widening_to` undone for a posterior near to normal, whatever map it was: along the axes on which whitened
     draws are too wide.
     """
-    factor = width_factor(precision)
-    whitened = np.linalg.solve(factor, (draws - centre).T)
+    factor, mean = width_factor(precision), draws.mean(axis=0)
+    whitened = np.linalg.solve(factor, (draws - mean).T)
     wider, axes = np.linalg.eigh(np.atleast_2d(np.cov(whitened)))
     root = np.sqrt(np.maximum(wider, 1.0))
-    return np.asarray(centre + (factor @ (axes / root) @ (axes.T @ whitened)).T)
+    return np.asarray(mean + (factor @ (axes / root) @ (axes.T @ whitened)).T)
