@@ -94,7 +94,7 @@ def test_a_noise_scale_a_little_less_small_overflows_nowhere(noise_scale):
 def test_where_no_row_fits_all_are_kept_and_that_is_said():
     """The share of bad rows and their weights say the same."""
     with pytest.warns(MisfitWarning, match="all rows are far from what the model says, so none is called bad"):
-        found = robula.trust(regression(0, 2e-3, n=60), 0.1)
+        found = robula.trust(regression(1, 2e-3, n=60), 0.1)
     assert found.weights.min() == 1.0
     assert found.share == 0.0
     assert found.law[0].startswith("the residuals spread ")

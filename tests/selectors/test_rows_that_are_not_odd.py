@@ -118,7 +118,8 @@ def test_a_law_without_noise_can_still_be_improved():
     law = RowLaw(np.zeros((50, 0)), bends, True, 0.03)
     law.parameters[0] = -20.0
     z = 1e-9 * np.random.default_rng(0).standard_normal(50)
-    law.improve(z, z, np.zeros(50, dtype=bool), np.ones(50))
+    known = np.zeros(50, dtype=bool)
+    law.improve(z, z, known, np.ones(50), law.scored(z, z, known))
     assert np.isfinite(law.parameters).all()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from robula._types import ArrayInput, BoolArray, FloatArray
 from robula._validation import show
 from robula.exceptions import InputError
-from robula.models.priors import Prior
+from robula.models.priors import FlatPrior, NormalPrior, Prior
 
 #: Axes of the variables of a regression that has more than its coefficients; the labels are ``parameter_names``.
 COEFFICIENTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"coefficients": ("coefficient",)})
@@ -53,6 +53,11 @@ class Model(ABC):
     prior: Prior
     parameter_names: tuple[str, ...]
     row_weights: FloatArray | None = None
+
+    @property
+    def posterior_is_normal(self) -> bool:
+        """Whether the posterior is normal, whatever the rows count."""
+        return self.quadratic and isinstance(self.prior, NormalPrior | FlatPrior)
 
     def counted(self, weights: FloatArray) -> FloatArray:
         """Weights (..., n) of the rows times how often each of them counts."""

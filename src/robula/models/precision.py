@@ -23,18 +23,20 @@ def weighted_precision(model: Model, weights: FloatArray, theta: FloatArray) -> 
 
 def with_ridge(precision: FloatArray) -> FloatArray:
     """A precision (d, d) with a ridge at rounding level, each column's own."""
-    scales = np.diag(precision)
+    scales = precision.diagonal()
     # Where nothing is known there is no unit of its own.
     ridge = np.where(scales == 0.0, 1e-24 * float(scales.max()) + 1e-300, 1e-10 * scales)
-    ridged: FloatArray = precision + np.diag(ridge)
+    ridged: FloatArray = precision.copy()
+    ridged.flat[:: len(ridge) + 1] += ridge
     return ridged
 
 
 def is_positive(matrix: FloatArray) -> bool:
     """Whether a symmetric matrix is positive definite, in columns of comparable units."""
-    if not (np.diag(matrix) > 0).all():
+    squares = matrix.diagonal()
+    if not (squares > 0).all():
         return False
-    lengths = np.sqrt(np.diag(matrix))
+    lengths = np.sqrt(squares)
     try:
         np.linalg.cholesky(matrix / lengths / lengths[:, None])
     except np.linalg.LinAlgError:

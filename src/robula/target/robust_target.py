@@ -14,7 +14,6 @@ from robula._types import BoolArray, FloatArray
 from robula.exceptions import InputError
 from robula.models.model import Model
 from robula.models.precision import inverse_factor
-from robula.models.priors import FlatPrior, NormalPrior
 from robula.selectors.selection import Part, Selection, Selector
 from robula.target.frozen_gradient import FrozenGradient, FrozenMeans, TranslatedMeans
 from robula.target.selection_refresh import Schedule
@@ -237,7 +236,7 @@ class RobustTarget:
     def gaussian(self) -> GaussianLaw | None:
         """The target as a normal distribution, where it is one."""
         model = self._model
-        if not (self.has_density and model.quadratic and isinstance(model.prior, NormalPrior | FlatPrior)):
+        if not (self.has_density and model.posterior_is_normal):
             return None
         origin = np.zeros(model.dim)
         per_row = self.chosen.rows[0, 0] / self._weights.sum()

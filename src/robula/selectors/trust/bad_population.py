@@ -91,6 +91,8 @@ class BadPopulation:
         space, placed = rows.space, self.placed
         one = np.ones((rows.count, 1))
         self._design = one if axes is None else np.hstack([one, space.whitened @ axes])
+        self._ridge = np.ones(self._design.shape[1])
+        self._ridge[0] = 1e-6
         self.numbers = _NUMBERS_OF_A_POPULATION if placed else _NUMBERS_OF_SHIFTED_ROWS
         self.axis_count = self._design.shape[1] - 1
         self._place = space.inner
@@ -109,9 +111,8 @@ class BadPopulation:
         # Its own fit is linear in the features before doubt about theta divides the scores; so has its spread a floor.
         z = np.clip(scores.point * scores.scale, -1e8, 1e8)
         total = float(members.sum())
-        ridge = np.ones(self._design.shape[1])
-        ridge[0] = 1e-6
-        gram = (self._design.T * members) @ self._design + np.diag(ridge)
+        gram = (self._design.T * members) @ self._design
+        gram.flat[:: len(gram) + 1] += self._ridge
         # The inverse of the small factor, so that the pass over the rows is one matrix product.
         inverse = np.linalg.inv(np.linalg.cholesky(gram))
         leverage = ((self._design @ inverse.T) ** 2).sum(axis=1)

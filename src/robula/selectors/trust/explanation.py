@@ -164,16 +164,18 @@ class Explanation:
         It is given up where its evidence would stay below ``reach`` if every step that is left rose by as much as the
         last one.
         """
-        before = -np.inf
+        before = earlier = -np.inf
         for step in range(steps):
             if step and step % _LEVERAGE_EVERY == 0:
                 self.leverage = self.rows.leverage(self.weights, self.theta)
             self.scores = self.rows.scores(self.theta, self.leverage, self.weights)
             shares = self._expect()
             value = self.log_likelihood + self.log_prior
-            rise, before = value - before, value
+            rise, since, before, earlier = value - before, value - earlier, value, before
             hopeless = self.rows.coarsening * (value + (steps - step) * rise) < reach
-            if step > 3 and (abs(rise) < _SETTLED or hopeless):
+            # Few rows can go to and fro between two descriptions for ever.
+            goes_round = rise > 0.0 and abs(since) < _SETTLED
+            if step > 3 and (abs(rise) < _SETTLED or goes_round or hopeless):
                 break
             if step + 1 < steps:
                 self._maximise(step, shares)
@@ -215,12 +217,14 @@ class Explanation:
     def _expect(self) -> FloatArray:
         """Probabilities of the rows; returns the shares (n, k) that the gates expect in each population."""
         scores, n = self.scores, self.rows.count
-        law = self.law.log_density(scores.lower, scores.upper, scores.interval)
+        self._law_scored = self.law.scored(scores.lower, scores.upper, scores.interval)
+        law = self._law_scored[0]
         gross = math.log(self.gross_share) - math.log1p(-self.gross_share)
         for index, population in enumerate(self.populations):
             population.describe(scores, self.members[:, index])
         log_odds = np.column_stack([np.full(n, gross), *(population.log_odds() for population in self.populations)])
-        total = np.logaddexp(0.0, _log_sum(log_odds))
+        of_bad = _log_sum(log_odds)
+        total = np.logaddexp(0.0, of_bad)
         prior = log_odds - total[:, None]
         densities = [gross_log_density(scores, self.gross_scale)]
         densities += [population.log_density for population in self.populations]
@@ -228,7 +232,7 @@ class Explanation:
         joint[:, 0] += self.rows.bad_odds
         for index, population in enumerate(self.populations):
             joint[:, index + 1] += odds_by_cells(self.rows, population.placed)
-        self.decisive: FloatArray = _log_sum(joint) - _log_sum(prior) - law
+        self.decisive: FloatArray = _log_sum(joint) - (of_bad - total) - law
         joint -= self._prices()
         bad, clean = _log_sum(joint), law - total
         self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
@@ -244,7 +248,7 @@ class Explanation:
         if self.gross_share > NO_SHARE:
             self.gross_share = float(np.clip((self._gross_members.sum() + 0.5) / self.rows.count, 1e-6, 0.5))
             self.gross_scale = scale_of_gross_rows(scores, self._gross_members, self.gross_scale)
-        self.law.improve(scores.lower, scores.upper, scores.interval, self.weights)
+        self.law.improve(scores.lower, scores.upper, scores.interval, self.weights, self._law_scored)
         if step in _LOOK_AGAIN:
             self.law.covariates = self._law_covariates()
             self.law.trends, self.law.bends = self.law.covariates(self.rows, self.theta)
@@ -302,11 +306,10 @@ class Explanation:
 
     def _evidence(self) -> float:
         """Log evidence, less Occam's factors; a row counts ``coarsening``."""
-        counted, scores = self.rows.coarsening, self.scores
+        counted = self.rows.coarsening
         evidence = counted * self.log_likelihood + self.log_prior
         if self.free:
-            slopes = self.law.scored(scores.lower, scores.upper, scores.interval)[1]
-            evidence -= self.law.log_volume(slopes, counted * self.weights) + constants.PRICE
+            evidence -= self.law.log_volume(self._law_scored[1], counted * self.weights) + constants.PRICE
         if self.gross_share > NO_SHARE:
             evidence -= 0.5 * math.log1p(counted * self.rows.count)
         for size, population in zip(np.log1p(counted * self.members.sum(axis=0)), self.populations, strict=True):

@@ -63,8 +63,10 @@ def improved_gate(
     """
     precision = gate_precision(len(gate))
     gradient = columns.T @ residual - precision * gate
-    information = (columns.T * variance) @ columns + np.diag(precision)
-    step = np.linalg.solve(information + damping * np.diag(np.diag(information)), gradient)
+    information = (columns.T * variance) @ columns
+    of_its_own = information.diagonal() + precision
+    information.flat[:: len(gate) + 1] = (1.0 + damping) * of_its_own
+    step = np.linalg.solve(information, gradient)
     moved: FloatArray = gate + step * min(1.0, longest / max(float(np.abs(columns @ step).max()), 1e-9))
     return moved
 

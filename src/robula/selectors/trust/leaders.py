@@ -16,9 +16,13 @@ _WITHOUT_LIMIT = 12
 
 
 def leading(begun: list[Explanation], looks: tuple[tuple[int, int], ...]) -> list[Explanation]:
-    """The few of many beginnings that lead after some looks, the best one first."""
+    """The few of many beginnings that lead after some looks and differ from each other, the best one first."""
     for steps, number in looks:
-        begun = sorted((explanation.fit(steps) for explanation in begun), key=lambda seen: -seen.evidence)[:number]
+        seen = sorted((explanation.fit(steps) for explanation in begun), key=lambda seen: -seen.evidence)
+        begun = []
+        for explanation in seen:
+            if len(begun) < number and not any(explanation.is_like(better) for better in begun):
+                begun.append(explanation)
     return begun
 
 
@@ -26,8 +30,7 @@ def best_few(begun: list[Explanation]) -> list[Explanation]:
     """The few of many beginnings that lead and differ from each other, settled."""
     found: list[Explanation] = []
     for explanation in leading(begun, LOOKS):
-        if not any(explanation.is_like(other) for other in found):
-            found.append(settled(explanation, _reach(found)))
+        found.append(settled(explanation, _reach(found)))
     return found
 
 

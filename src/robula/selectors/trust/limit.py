@@ -27,11 +27,14 @@ def within_budget(log_odds: FloatArray, budget: float, decisive: FloatArray) -> 
     """
     n = len(log_odds)
     doubt: FloatArray = expit(log_odds)
+    called = float(doubt.sum())
+    if called <= budget * n:
+        return called / n, doubt
     sure = decisive > constants.GROSS_ODDS
-    room = max(budget * n - float(doubt[sure].sum()), 0.0)
+    certain = float(doubt[sure].sum())
+    room, uncounted = max(budget * n - certain, 0.0), max(certain - budget * n, 0.0)
     unsure = log_odds[~sure]
-    uncounted = max(float(doubt[sure].sum()) - budget * n, 0.0)
-    wanted = (float(doubt.sum()) - uncounted) / n
+    wanted = (called - uncounted) / n
     if float(doubt[~sure].sum()) <= room:
         return wanted, doubt
     low, high = 0.0, 1.0

@@ -74,8 +74,8 @@ class RowLaw:
         return self._evaluate(self.parameters, lower, upper, interval, False)[0]
 
     def scored(self, lower: FloatArray, upper: FloatArray, interval: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Log density (n,) and its derivatives (n, p) in the parameters."""
-        return self._evaluate(self.parameters, lower, upper, interval, True)
+        """Log density (n,) and its derivatives (n, p) in the parameters; none of the declared law."""
+        return self._evaluate(self.parameters, lower, upper, interval, self.free)
 
     def normal_scores(self, z: FloatArray) -> FloatArray:
         """Scores (n,) that are N(0, 1) where z has this law."""
@@ -97,11 +97,18 @@ class RowLaw:
         light[2] = constants.HARDLY
         return light
 
-    def improve(self, lower: FloatArray, upper: FloatArray, interval: BoolArray, weights: FloatArray) -> None:
-        """One damped scoring step for rows that are clean with probability ``weights`` (n,)."""
+    def improve(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        interval: BoolArray,
+        weights: FloatArray,
+        scored: tuple[FloatArray, FloatArray],
+    ) -> None:
+        """One damped scoring step for rows that are clean with probability ``weights`` (n,) and scored so now."""
         if not self.free:
             return
-        value, slopes = self.scored(lower, upper, interval)
+        value, slopes = scored
         sd = self.deviations(self.parameters)
         gradient = weights @ slopes - self.parameters / sd**2
         information = (slopes.T * weights) @ slopes + np.diag(1.0 / sd**2)

@@ -183,11 +183,10 @@ def _explanations(rows: ScoredRows, budget: float) -> dict[Kind, Explanation]:
     # nothing there (benchmarks/results/ablation.md).
     thorough = rows.exact_law
     by_place = suspects_by_place(rows, budget, thorough)
-    begun = [gross.with_population(who) for who in by_place.values() if who.any()]
-    for index, theta in enumerate(distinct):
-        at = gross if index == 0 else Explanation(rows, theta, budget, freedom=gross.freedom)
-        suspects = suspects_by_score(rows, theta)
-        begun += [at.with_population(who) for who in suspects.values() if who.any()]
+    begun = [declared[0].with_population(who) for who in by_place.values() if who.any()]
+    for law in declared:
+        suspects = suspects_by_score(rows, law.theta)
+        begun += [law.with_population(who) for who in suspects.values() if who.any()]
     populations = with_any_law(best_few(begun))
     if not populations:
         return found
