@@ -12,6 +12,9 @@ from robula.run.collector import widened
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
 from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt
+from robula.selectors.trust.trust_selector import weigh
+from robula.sklearn import RobustBayesianRegressor
+from robula.sklearn.refits import Refits
 
 _PRIOR = robula.NormalPrior(0.0, 10.0)
 
@@ -124,3 +127,46 @@ def test_the_doubt_about_the_rate_is_the_variance_between_rates():
     expected = within + share * (1.0 - share) * np.outer(between, between)
     assert 0.0 < share < 1.0
     assert both.covariance(model) == pytest.approx(expected, rel=1e-9)
+
+
+def giants():
+    """Four rows of leverage among 44: between "they are bad" and "nothing is wrong" there is doubt."""
+    rng = np.random.default_rng(5)
+    x = np.append(rng.normal(0.0, 0.2, 40), [-1.1, -1.1, -1.05, -1.0])
+    y = np.append(0.5 * x[:40] + 0.5 * rng.standard_normal(40), [0.4, 0.6, 0.9, 0.2])
+    return x, y
+
+
+def between():
+    x, y = giants()
+    return robula.LinearModel(x[:, None], y, noise_scale="estimate", prior=_PRIOR, intercept=True)
+
+
+def test_the_answer_is_the_mean_of_the_explanations():
+    model = between()
+    found, verdict = robula.trust(model, 0.2), weigh(model, 0.2)
+    chances = verdict.probabilities
+    assert 0.1 < chances["nothing is wrong"] < 0.9, "or nothing is in doubt"
+    mean = sum(chance * verdict.explanations[kind].theta for kind, chance in chances.items())
+    np.testing.assert_allclose(found.theta, mean, rtol=1e-9)
+    mode = weighted_mode(model, found.weights, found.theta)
+    np.testing.assert_allclose(found.theta - found.shift, mode, atol=1e-6)
+    # Rows of leverage draw the fit to themselves at little weight.
+    slopes = [verdict.explanations[kind].theta[1] for kind in chances]
+    assert abs(found.shift[1]) > 0.1 * np.ptp(slopes)
+
+    posterior = robula.sample(model, contamination=0.2, draws=2000, seed=1, progress=False)
+    np.testing.assert_allclose(posterior.row_shift, found.shift, atol=1e-6)
+    deviations = posterior.flat_draws.std(axis=0)
+    # 8,000 draws, most of them independent, tell a mean of coefficients to a fiftieth of a width.
+    assert np.abs((posterior.mean - found.theta) / deviations)[:2].max() < 0.1
+    path = robula.contamination_path(model, [0.2])
+    np.testing.assert_allclose(path.means[0], found.theta, atol=1e-6)
+
+
+def test_the_plain_answer_is_not_moved_by_the_doubt():
+    x, y = giants()
+    fitted = RobustBayesianRegressor(draws=500, random_state=0, contamination=0.2).fit(x[:, None], y)
+    assert np.abs(fitted.posterior_.row_shift[:2] / fitted.posterior_.flat_draws.std(axis=0)[:2]).max() > 0.2
+    slope = np.polyfit(x, y, 1)[0]
+    assert Refits(fitted, x[:, None]).plain().mean[1] == pytest.approx(slope, abs=0.1)

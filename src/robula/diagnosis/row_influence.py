@@ -255,6 +255,7 @@ def _of_these_weights(model: Model, posterior: Posterior, draws: FloatArray, wei
     """Draws (S, d) of the posterior in which rows count by these weights (n,), without the doubt about them."""
     if not posterior.row_doubt.any() or not model.dense_curvature:
         return draws
+    draws = draws - posterior.row_shift
     mode = weighted_mode(model, weights, draws.mean(axis=0))
     return without_doubt(draws, weighted_precision(model, weights, mode))
 

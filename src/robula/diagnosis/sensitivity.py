@@ -151,7 +151,7 @@ def contamination_path(
             centre = robust_centre(model, prepared, share, "weights", model.initial).theta
         rows = prepared.select_rows(model, centre, share).weights
         mode = weighted_mode(model, rows, centre)
-        means.append(mode)
+        means.append(mode if prepared.shift is None else mode + prepared.shift)
         sds.append(np.sqrt(np.diag(np.linalg.inv(weighted_precision(model, rows, mode)))))
         weights.append(rows)
     return ContaminationPath(np.array(shares), np.array(means), np.array(sds), np.array(weights), model.parameter_names)

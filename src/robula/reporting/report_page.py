@@ -236,7 +236,9 @@ def _plain(posterior: Posterior, model: Model | None, plain: GaussianPosterior |
     if found is None or robust is None or posterior.settings.get("likelihood_rows") != "weights":
         # Where the rows stand for more rows than they are, the draws are of no weighted posterior.
         return found
-    return found.seen_as(robust, posterior.mean, posterior.flat_draws.std(axis=0) * (1.0 - posterior.row_doubt))
+    return found.seen_as(
+        robust, posterior.mean - posterior.row_shift, posterior.flat_draws.std(axis=0) * (1.0 - posterior.row_doubt)
+    )
 
 
 def _run_line(posterior: Posterior) -> str:

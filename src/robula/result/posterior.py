@@ -106,8 +106,10 @@ class Posterior:
                 f"{'; '.join(differing)}; pass the model that belongs to it."
             )
 
-    def in_user_units(self, draws: FloatArray, model: Model | None = None, standardized: bool = True) -> Posterior:
-        """Return the posterior of a run in standardised columns with its draws (chains, draws, d) in the user's units.
+    def in_user_units(
+        self, to_user: Callable[[FloatArray], FloatArray], model: Model | None = None, standardized: bool = True
+    ) -> Posterior:
+        """Return the posterior of a run in standardised columns with its draws in the user's units, by an affine map.
 
         Step sizes, curvatures and the setup of the run stay in ``settings["in_standardized_columns"]``: beside a model
         in other units they would mislead. ``model`` is the one in the user's units, if there is one; no other is then
@@ -120,7 +122,9 @@ class Posterior:
         settings |= {"standardized": standardized, "in_standardized_columns": inside}
         if model is not None:
             settings["model_of_draws"] = identity(model)._asdict()
-        return replace(self, draws=draws, settings=settings)
+        if self.row_shift.any():
+            settings["row_shift"] = (to_user(self.row_shift) - to_user(np.zeros_like(self.row_shift))).tolist()
+        return replace(self, draws=to_user(self.draws), settings=settings)
 
     @property
     def row_doubt(self) -> FloatArray:
@@ -129,6 +133,12 @@ class Posterior:
         0 where every row is either trusted or not, and where the selector has no doubt to tell.
         """
         known = self.settings.get("row_doubt")
+        return np.zeros(self.draws.shape[-1]) if known is None else np.asarray(known, dtype=np.float64)
+
+    @property
+    def row_shift(self) -> FloatArray:
+        """What that doubt added to every draw (d,): explanations of the data lie elsewhere in the mean."""
+        known = self.settings.get("row_shift")
         return np.zeros(self.draws.shape[-1]) if known is None else np.asarray(known, dtype=np.float64)
 
     @property

@@ -238,8 +238,10 @@ def collect(
     return collector.result(interrupted)
 
 
-def widened(draws: FloatArray, widening: FloatArray | None) -> tuple[FloatArray, list[float] | None]:
-    """Put the doubt about rows into draws (chains, draws, d) by a linear map (d, d) around their mean.
+def widened(
+    draws: FloatArray, widening: FloatArray | None, shift: FloatArray | None = None
+) -> tuple[FloatArray, list[float] | None]:
+    """Put the doubt about rows into draws (chains, draws, d): a linear map (d, d) around their mean, and a shift (d,).
 
     Around the mode they would move where it is not the mean, as in a hierarchical model.
 
@@ -252,6 +254,6 @@ def widened(draws: FloatArray, widening: FloatArray | None) -> tuple[FloatArray,
     if widening is None:
         return draws, None
     mean = draws.mean(axis=(0, 1))
-    wider = mean + (draws - mean) @ widening.T
+    wider = (mean if shift is None else mean + shift) + (draws - mean) @ widening.T
     before, after = (some.std(axis=(0, 1)) for some in (draws, wider))
     return wider, np.maximum(1.0 - before / np.maximum(after, 1e-300), 0.0).tolist()

@@ -17,7 +17,6 @@ from robula.models.linear_model import LinearModel
 from robula.models.model import weighted_sum
 from robula.models.posterior_mode import weighted_mode
 from robula.models.precision import inverse_factor, weighted_precision
-from robula.models.priors import FlatPrior, NormalPrior
 from robula.result.law_fit import law_record
 from robula.result.posterior import Posterior
 from robula.run.collector import widened
@@ -74,13 +73,13 @@ def sample_large(
     sums: Sums = ()
     if isinstance(selector, TrustSelector) and budget > 0.0:
         weigher, found, sums = trust_by_passes(model, budget, selector.exact_law)
-        begin = found.theta
+        begin = found.theta - found.shift
     else:
         begin = weighted_mode(model.sample, np.ones(model.sample.n_rows), model.sample.initial)
     target = _target(model, weigher, sums, begin)
     rngs = [np.random.default_rng(child) for child in root.spawn(chains)]
     kept, record, stats = _draw(target, rngs, draws)
-    kept, doubt = widened(kept, None if found is None else found.widening)
+    kept, doubt = widened(kept, *((None, None) if found is None else (found.widening, found.shift)))
     weights = np.ones(model.n_rows) if found is None else found.weights
     shape = (chains, draws)
     share = float(weights.mean())
@@ -101,6 +100,7 @@ def sample_large(
             "selector": repr(selector),
             "rows_found": {} if found is None else found.record(),
             "row_doubt": doubt,
+            "row_shift": None if found is None or doubt is None else found.shift.tolist(),
             "response_kind": model.sample.response_kind,
             **law_record(model.sample, kept.reshape(-1, model.dim).mean(axis=0), weights[model.places]),
             "likelihood_rows": "weights",
@@ -145,8 +145,8 @@ def _target(model: LargeModel, weigher: Weigher, sums: Sums, start: FloatArray) 
         raise InputError(
             "the trusted rows do not determine every parameter; pass prior=robula.NormalPrior(...)."
         ) from None
-    normal = sample.quadratic and isinstance(prior, NormalPrior | FlatPrior)
-    return _Target(mode, factor, rows, None if normal else density, isinstance(sample, LinearModel))
+    exact = sample.posterior_is_normal
+    return _Target(mode, factor, rows, None if exact else density, isinstance(sample, LinearModel))
 
 
 def _draw(

@@ -256,7 +256,7 @@ def sample(
     shown = track(moves, steps, "sampling", progress)
     write = None if checkpoint is None else checkpoint.writer(setup, steps, rngs, target, collector)
     collected = collect(shown, target, collector, parts.default_step_size, write)
-    kept, doubt = widened(collected.draws, parts.selector.widening)
+    kept, doubt = widened(collected.draws, parts.selector.widening, parts.selector.shift)
     warn_if_guarded(collected.stats["guarded"])
     variables = model.variables(kept)
     # Independent draws have nothing to converge to, and how few they are is known to whoever asked for them.
@@ -267,6 +267,7 @@ def sample(
     settings = record_of_run(model, parts, setup, collected, step_size_from(step_size, moving), measured)
     settings |= {
         "row_doubt": doubt,
+        "row_shift": None if doubt is None or parts.selector.shift is None else parts.selector.shift.tolist(),
         "convergence": None if agreed is None else list(agreed),
         "selections": target.selections_made,
         "start": "none: every draw is independent" if parts.kernel.independent else start_record,

@@ -187,6 +187,11 @@ class Selector(ABC):
         return None
 
     @property
+    def shift(self) -> FloatArray | None:
+        """What the same doubt adds to draws, shape (d,), because explanations lie elsewhere in the mean; or None."""
+        return None
+
+    @property
     def estimated_contamination(self) -> ContaminationEstimate | None:
         """Share of bad rows that a prepared selector found; None if it cannot tell."""
         return None

@@ -46,7 +46,7 @@ class Refits:
             found, robust = laplace(self._sampled), laplace(self._sampled, posterior.row_weights)
         if found is None or robust is None:
             return None
-        draws, count = posterior.flat_draws.copy(), self._coordinates.coefficients
+        draws, count = posterior.flat_draws - posterior.row_shift, self._coordinates.coefficients
         draws[:, count:] = np.exp(draws[:, count:])
         deviations = draws.std(axis=0) * (1.0 - posterior.row_doubt)
         plain, robust = (self._coordinates.posterior_to_user(each) for each in (found, robust))

@@ -170,9 +170,8 @@ class RobustBayesianGLM(BaseEstimator):
     def _finish(self, posterior: Posterior, coordinates: Coordinates, names: tuple[str, ...]) -> None:
         """Take over a posterior in the sampler's coordinates."""
         self.model_.parameter_names = names
-        draws = coordinates.draws_to_user(posterior.draws)
-        moved = posterior.in_user_units(draws, self.model_, bool(self.standardize))
-        self._set_posterior(replace(moved, parameter_names=names, variables=self.model_.variables(draws)))
+        moved = posterior.in_user_units(coordinates.draws_to_user, self.model_, bool(self.standardize))
+        self._set_posterior(replace(moved, parameter_names=names, variables=self.model_.variables(moved.draws)))
 
     def _set_posterior(self, posterior: Posterior) -> None:
         """Take over draws in the user's units, and what follows from them."""

@@ -42,7 +42,7 @@ def fit_means(prepared: PreparedTable, options: Options) -> TableFit:
     sampler = options.for_sampler()
 
     def back(posterior: Posterior) -> Posterior:
-        return posterior.in_user_units(coordinates.centre + coordinates.scale * posterior.draws)
+        return posterior.in_user_units(lambda theta: coordinates.centre + coordinates.scale * theta)
 
     kept: dict[str, Any] = {} if options.checkpoint is None else {"checkpoint": checkpoints_at(options.checkpoint)}
     posterior = back(sample(model, **sampler, **kept))

@@ -36,7 +36,7 @@ class Trust:
     weights : ndarray, shape (n,)
         Probability of each row to be clean, which is how much it counts.
     theta : ndarray, shape (d,)
-        Mode of the posterior of the rows so weighted.
+        Mean of the explanations' parameters, each as probable as it is.
     share, standard_error : float
         Share of bad rows and the standard error of that estimate.
     explanations : dict of str to float
@@ -57,6 +57,8 @@ class Trust:
         How many unmistakable rows were removed beyond the declared contamination.
     widening : ndarray, shape (d, d), or None
         Linear map that puts the doubt about which rows are bad into draws around theta; None where there is no doubt.
+    shift : ndarray, shape (d,)
+        From the mode of the posterior of the rows so weighted to theta: 0 where one explanation is sure.
     """
 
     weights: FloatArray
@@ -72,6 +74,7 @@ class Trust:
     misfit: str | None
     beyond_budget: int
     widening: FloatArray | None
+    shift: FloatArray
 
     def __repr__(self) -> str:
         return f"Trust: {trust_words(self.weights, self.share, self.standard_error, self.record())}"
@@ -93,27 +96,28 @@ class Trust:
 def conclude(
     verdict: Verdict,
     weights: FloatArray,
-    theta: FloatArray,
+    mode: FloatArray,
+    shift: FloatArray,
     contamination: float,
     wider: FloatArray | None,
     precision: FloatArray,
 ) -> Trust:
     """Say what follows from a verdict and the weights (n,) of all rows, of which the verdict may have seen some.
 
-    ``precision`` (d, d) is that of the weighted rows at theta.
+    ``mode`` and ``precision`` (d, d) are those of the weighted rows.
     """
-    rows = len(weights)
+    rows, theta = len(weights), mode + shift
     exact, repeated = exact_words(verdict), repeated_words(verdict)
     # Around a line without noise, or of two values, rows have tails, bends and groups of no meaning.
     wrong_kind = exact or label_words(verdict)
     law = () if wrong_kind else law_findings(verdict) or one_tail_words(verdict)
     contested = None if wrong_kind else verdict.contested
-    group, shift = np.zeros(0, dtype=np.intp), 0.0
+    group, group_shift = np.zeros(0, dtype=np.intp), 0.0
     if contested is not None:
         deviations = np.sqrt((width_factor(precision) ** 2).sum(axis=1))
         moved = float((np.abs(contested.theta - theta) / deviations).max())
         if moved > WORTH_NAMING:
-            law, shift = (*law, group_words(contested, moved, rows)), moved
+            law, group_shift = (*law, group_words(contested, moved, rows)), moved
             if len(contested.members) == rows:
                 group = np.flatnonzero(contested.members > 0.5)
     removed = float((1.0 - weights).sum())
@@ -168,12 +172,13 @@ def conclude(
         explanations={str(kind): chance for kind, chance in verdict.probabilities.items()},
         law=law,
         contested=group,
-        contested_shift=shift,
+        contested_shift=group_shift,
         wrong_cells=none,
         copied=none,
         misfit=misfit,
         beyond_budget=beyond,
         widening=wider,
+        shift=shift,
     )
 
 

@@ -81,6 +81,13 @@ def widening(
     return widening_to(covariance, precision)
 
 
+def mean_theta(explanations: Mapping[Kind, Explained], chances: Mapping[Kind, float]) -> FloatArray:
+    """Mean (d,) of the explanations' parameters, each as likely as it is: of the posterior in which any may hold."""
+    thetas = np.stack([explanations[name].theta for name in chances])
+    mean: FloatArray = np.array(list(chances.values())) @ thetas
+    return mean
+
+
 def between_explanations(
     explanations: Mapping[Kind, Explained], chances: Mapping[Kind, float], theta: FloatArray
 ) -> FloatArray:

@@ -17,13 +17,14 @@ from robula._types import FloatArray
 from robula.models.large_model import LargeModel
 from robula.models.law import ModelWithLaw
 from robula.models.model import Model
+from robula.models.posterior_mode import weighted_mode
 from robula.models.regression import Regression
 from robula.selectors.selection import Selector
 from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
-from robula.selectors.trust.row_doubt import SURE, between_explanations, widening_to, without_bad_rows
+from robula.selectors.trust.row_doubt import SURE, between_explanations, mean_theta, widening_to, without_bad_rows
 from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
-from robula.selectors.trust.trust_selector import PreparedTrust, TrustSelector, weigh
+from robula.selectors.trust.trust_selector import PreparedTrust, TrustSelector, shift_of, weigh
 from robula.tables.cell_limits import CellLimits
 from robula.tables.row_source import Sums
 
@@ -141,11 +142,12 @@ def trust_by_passes(model: LargeModel, budget: float, exact_law: bool | None = N
     start = Weighing(rules, (chances / chances.sum()).tolist(), verdict.theta)
     weighing, covariance, precision = _settled(model, start)
     # Around their own middle: that all rows say something else than the sample does is no doubt about explanations.
-    middle = sum(chance * verdict.explanations[name].theta for name, chance in verdict.in_doubt.items())
-    covariance = covariance + between_explanations(verdict.explanations, verdict.in_doubt, np.asarray(middle))
+    middle = mean_theta(verdict.explanations, verdict.in_doubt)
+    covariance = covariance + between_explanations(verdict.explanations, verdict.in_doubt, middle)
     weights, sums = model.weights(weighing)
     wider = None if (weights > 1.0 - SURE).all() else widening_to(covariance, precision)
-    return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, budget, wider, precision), sums)
+    shift = shift_of(verdict, weights, weighted_mode(model.sample, verdict.weights, verdict.theta))
+    return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, shift, budget, wider, precision), sums)
 
 
 def prepared_for(selector: Selector, model: Model, contamination: float) -> Selector:

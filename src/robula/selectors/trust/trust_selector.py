@@ -21,7 +21,7 @@ from robula.selectors.selection import ContaminationEstimate, Part, Selection, S
 from robula.selectors.spectral_filter import SpectralFilter
 from robula.selectors.trust.conclusion import Trust, beside_hidden, conclude, of_all_rows
 from robula.selectors.trust.declared_spread import refuse_noise_far_too_small
-from robula.selectors.trust.row_doubt import widening
+from robula.selectors.trust.row_doubt import SURE, mean_theta, widening
 from robula.selectors.trust.set_aside import set_aside
 from robula.selectors.trust.trust_constants import MOST_BAD
 from robula.selectors.trust.trust_search import Verdict, weigh_explanations
@@ -106,10 +106,23 @@ def judge(model: ModelWithLaw, contamination: float, exact_law: bool | None = No
 def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | None) -> Trust:
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
-    theta = weighted_mode(model, weights, verdict.theta, held=HeldPrecision())
-    precision = weighted_precision(model, weights, theta)
-    wider = widening(model, verdict.explanations, verdict.in_doubt, theta, weights, precision)
-    return conclude(verdict, weights, theta, contamination, wider, precision)
+    mode = weighted_mode(model, weights, verdict.theta, held=HeldPrecision())
+    shift = shift_of(verdict, weights, mode)
+    precision = weighted_precision(model, weights, mode)
+    wider = widening(model, verdict.explanations, verdict.in_doubt, mode + shift, weights, precision)
+    return conclude(verdict, weights, mode, shift, contamination, wider, precision)
+
+
+def shift_of(verdict: Verdict, weights: FloatArray, mode: FloatArray) -> FloatArray:
+    """From the mode (d,) of the rows so weighted (n,) to the mean of the explanations.
+
+    Between "these rows are bad" and "nothing is wrong" their weight is in between, and the fit of rows so weighted is
+    not: rows of leverage draw it to themselves at little weight. Where no row is in doubt, and where none would be left
+    and all are kept, there is nothing in between.
+    """
+    if (weights > 1.0 - SURE).all():
+        return np.zeros_like(mode)
+    return mean_theta(verdict.explanations, verdict.probabilities) - mode
 
 
 def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Verdict:
@@ -150,12 +163,17 @@ class PreparedTrust(Selector):
     @property
     def centre(self) -> FloatArray:
         """The mode of the weighted rows, shape (d,)."""
-        return self.found.theta
+        return self.found.theta - self.found.shift
 
     @property
     def widening(self) -> FloatArray | None:
         """The map (d, d) that puts the doubt about rows into the draws."""
         return self.found.widening
+
+    @property
+    def shift(self) -> FloatArray:
+        """From the mode of the weighted rows to the mean of the explanations, shape (d,)."""
+        return self.found.shift
 
     @property
     def estimated_contamination(self) -> ContaminationEstimate:
