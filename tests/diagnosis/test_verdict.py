@@ -146,28 +146,46 @@ def test_odd_rows_that_were_kept_ask_for_care_where_they_matter_and_forbid_it_wh
     assert "standard deviations away" in robula.diagnose(posterior, odd=odd).text
 
 
-def test_labels_called_wrong_are_to_be_looked_at():
-    # A table in which an interaction is missing from the model: labels look wrong, and the verdict says both.
+def labels_of_a_product(rows=800):
+    """Signs of two columns, and labels that hang on their product too."""
     rng = np.random.default_rng(3)
-    X = rng.choice([-1.0, 1.0], size=(800, 2))
-    crossed = X @ [2.0, 2.0] - 3.0 * X[:, 0] * X[:, 1]
-    label, prior = (rng.logistic(size=800) < crossed).astype(float), robula.NormalPrior(0.0, 10.0)
-    posterior = robula.sample(
-        robula.LogisticModel(X, label, prior=prior, intercept=True), contamination=0.2, draws=300, seed=1
-    )
+    X = rng.choice([-1.0, 1.0], size=(rows, 2))
+    return X, (rng.logistic(size=rows) < X @ [2.0, 2.0] - 3.0 * X[:, 0] * X[:, 1]).astype(float)
+
+
+def of_labels(X, label):
+    model = robula.LogisticModel(X, label, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
+    return robula.sample(model, contamination=0.2, draws=300, seed=1)
+
+
+def test_labels_called_wrong_are_to_be_looked_at():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((800, 3))
+    label = (rng.logistic(size=800) < 2.0 * X.sum(axis=1)).astype(float)
+    flipped = rng.random(800) < 0.1
+    label[flipped] = 1.0 - label[flipped]
+    posterior = of_labels(X, label)
     assert 1.0 - posterior.row_weights.mean() > 0.01
     found = robula.diagnose(posterior)
     assert found.verdict != "usable"
-    assert "interaction" in found.text
+    assert "are called wrong" in found.text
     # What was stored before runs recorded the kind of their responses is told by its explanations.
     earlier = {name: value for name, value in posterior.settings.items() if name != "response_kind"}
     assert robula.diagnose(dataclasses.replace(posterior, settings=earlier)) == found
-    # Without the gap in the model nothing is called wrong, and nothing said.
-    whole = np.column_stack([X, X[:, 0] * X[:, 1]])
-    posterior = robula.sample(
-        robula.LogisticModel(whole, label, prior=prior, intercept=True), contamination=0.2, draws=300, seed=1
-    )
-    assert "interaction" not in robula.diagnose(posterior).text
+
+
+def test_a_product_that_the_model_lacks_is_said_and_no_label_called_wrong():
+    X, label = labels_of_a_product()
+    posterior = of_labels(X, label)
+    found = robula.diagnose(posterior)
+    assert posterior.row_weights.mean() > 0.999
+    assert found.verdict == "usable with care"
+    assert "log odds that bend" in found.text
+    assert "are called wrong" not in found.text
+    # With the product nothing is said.
+    whole = robula.diagnose(of_labels(np.column_stack([X, X[:, 0] * X[:, 1]]), label))
+    assert "bend" not in whole.text
+    assert "are called wrong" not in whole.text
 
 
 def test_a_limit_that_is_used_up_is_said():

@@ -24,5 +24,7 @@ class Kind(StrEnum):
     TOO_MANY = "more bad rows than allowed"
     #: A group of vector rows around a point of its own.
     GROUP = "a bad group"
+    #: No label is wrong, and the log odds bend where the model's do not.
+    BENT = "log odds that bend"
     FLIPPED = "flipped labels"
     FLIPPED_BY_ROW = "flipped labels that depend on the row"

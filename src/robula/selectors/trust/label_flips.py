@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
@@ -22,7 +22,7 @@ from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision, improved_gate
 from robula.selectors.trust.limit import within_budget
-from robula.selectors.trust.row_doubt import LEAST_LIKELY, louis_covariance
+from robula.selectors.trust.row_doubt import LEAST_LIKELY, linearised, louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
 # Squared length of a step, in posterior widths, at which theta at a rate has arrived; growing so many times it is lost.
@@ -54,6 +54,8 @@ class FlipExplanation:
         Log odds of a flip: one, or what they depend on.
     evidence, wanted : float
         As for :class:`Explanation`.
+    log_volume : float
+        Of the posterior of theta at a given rate.
     """
 
     price = 0.0  # is in the evidence
@@ -98,23 +100,17 @@ class FlipExplanation:
 
     def _alternate(self, reach: float) -> None:
         """Weights, gate and theta by turns."""
-        before, beside, held = -np.inf, -np.inf, held_for(self._model)
+        before, held = -np.inf, held_for(self._model)
         for step in range(_STEPS):
             right, log_odds = self._expect()
+            self.evidence = self._log_evidence()
             value = self.log_likelihood + self._log_prior()
             rise, before = value - before, value
-            if step > 3 and abs(rise) < _SETTLED:
+            hopeless = self.evidence + (_STEPS - step) * abs(rise) < reach
+            if step > 3 and (abs(rise) < _SETTLED or hopeless):
                 break
-            # What the evidence has beside the likelihood costs a precision and changes slowly.
-            at_most = value + (_STEPS - step) * abs(rise)
-            if step > 3 and at_most + beside < reach:
-                self.evidence = self._log_evidence()
-                beside = self.evidence - value
-                if at_most + beside < reach:
-                    return
             self._improve_gate(expit(log_odds))
             self.theta = weighted_mode(self._model, self.weights, self.theta, 2, held=held, at_start=right)
-        self.evidence = self._log_evidence()
 
     def _solve(self, held: HeldPrecision) -> None:
         """Solve sum of w_i g_i = 0 for theta, on which the weights depend too.
@@ -142,13 +138,14 @@ class FlipExplanation:
                 scale = min(max(scale * float(before @ step) / fallen, 1.0 / _MOST_VOLUME), _MOST_VOLUME)
             step, before, nearest = scale * direction, slope, min(length, nearest)
             self.theta = self.theta + step
+        self.evidence = _at_its_peak(model, self.log_likelihood, self.theta)
         precision = self._precision()
-        self.evidence = _laplace(model, self.log_likelihood, self.theta, precision)
+        self.log_volume = -0.5 * float(np.linalg.slogdet(precision)[1])
         held.hold(precision)
 
     def _log_evidence(self) -> float:
         """Log evidence with a gate."""
-        evidence = _laplace(self._model, self.log_likelihood, self.theta, self._precision())
+        evidence = _at_its_peak(self._model, self.log_likelihood, self.theta)
         size = math.log1p(float(self._flipped.sum()))
         return evidence + self._log_prior() - 0.5 * len(self.gate) * size - constants.PRICE
 
@@ -174,7 +171,7 @@ class FlipExplanation:
             between = (counted.T * (w * residual)) @ columns
             spread = np.block([[spread, between], [between.T, (columns.T * residual**2) @ columns + prior]])
         inverse = np.linalg.pinv(slope)[:d]
-        return np.asarray(inverse @ spread @ inverse.T)
+        return linearised(inverse @ spread @ inverse.T, weighted_precision(model, w, self.theta))
 
     def _precision(self) -> FloatArray:
         """Negative Hessian (d, d) of the log-likelihood of flips at a given rate; of the weighted rows with a gate."""
@@ -218,8 +215,11 @@ class FlipsAtAnyRate:
 
     Attributes
     ----------
-    theta, weights, evidence, wanted
-        Averages over rates that are equally likely up to the largest possible; the evidence is that of all together.
+    theta, weights, wanted
+        Averages over rates that are equally likely up to the largest possible.
+    evidence : float
+        That of all rates together; whatever theta's volume, as of any kind of explanation. Where labels are flipped,
+        their rate is another matter: theta goes with it, and it is as likely as its theta is all in all.
     gate : ndarray, shape (1,)
         Log odds of the average rate.
     """
@@ -228,9 +228,9 @@ class FlipsAtAnyRate:
 
     def __init__(self, at_rates: list[FlipExplanation], rates: FloatArray, most: float) -> None:
         widths = np.diff(np.concatenate([[0.0], 0.5 * (rates[1:] + rates[:-1]), [most]]))
-        log_chances = np.array([fit.evidence for fit in at_rates]) + np.log(widths / most)
-        self.evidence = float(logsumexp(log_chances))
-        self._fits, self._chances = at_rates, np.exp(log_chances - self.evidence)
+        peaks = np.array([fit.evidence for fit in at_rates]) + np.log(widths / most)
+        self.evidence = float(logsumexp(peaks))
+        self._fits, self._chances = at_rates, softmax(peaks + [fit.log_volume for fit in at_rates])
         self.theta: FloatArray = self._mean([fit.theta for fit in at_rates])
         self.weights: FloatArray = self._mean([fit.weights for fit in at_rates])
         self.wanted = float(self._chances @ [fit.wanted for fit in at_rates])
@@ -258,7 +258,7 @@ class NoFlips:
         self.theta = theta
         self.weights: FloatArray = np.ones(model.n_rows)
         self.precision = weighted_precision(model, self.weights, theta)
-        self.evidence = _laplace(model, float(model.log_likelihood(theta).sum()), theta, self.precision)
+        self.evidence = _at_its_peak(model, float(model.log_likelihood(theta).sum()), theta)
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: no row is in doubt."""
@@ -271,10 +271,13 @@ def _log_one_plus_exp(values: FloatArray) -> FloatArray:
     return result
 
 
-def _laplace(model: ModelWithLaw, log_likelihood: float, theta: FloatArray, precision: FloatArray) -> float:
-    """Log evidence but for a constant: the peak times the volume of a posterior of this precision (d, d)."""
-    volume = -0.5 * float(np.linalg.slogdet(precision)[1])
-    return log_likelihood + float(model.prior.log_density(theta)) + volume
+def _at_its_peak(model: ModelWithLaw, log_likelihood: float, theta: FloatArray) -> float:
+    """Log density of the labels and of theta (d,), whatever the volume of the posterior.
+
+    Where labels may be wrong they say less about theta, so that the volume is larger: with vague priors it would be
+    evidence that they are wrong (the more columns, the more), though nothing is explained [lindley1957].
+    """
+    return log_likelihood + float(model.prior.log_density(theta))
 
 
 def held_for(model: ModelWithLaw) -> HeldPrecision | None:

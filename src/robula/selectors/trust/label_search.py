@@ -1,4 +1,4 @@
-"""The search for the best explanation of labels: all right, some flipped at one rate, or at one that varies by row.
+"""The search for the best explanation of labels: all right, also where the law bends, or some flipped.
 
 Each begins where it may end, and is fitted by :mod:`robula.selectors.trust.label_flips`.
 """
@@ -10,10 +10,13 @@ import numpy as np
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
+from robula.selectors.trust.bent_labels import BentLabels
 from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureMap
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate, NoFlips, held_for
 from robula.selectors.trust.systematic_sample import systematic_places
+
+LabelExplanation = NoFlips | BentLabels | FlipExplanation | FlipsAtAnyRate
 
 # Rounds, and steps of each: few where a precision is held, because which labels fit worst is settled before theta is.
 _TRIMMING_STEPS, _TRIMMED_STEPS, _TRIMMED_HELD = 10, 25, 4
@@ -25,8 +28,8 @@ _LOOKED_AT = 10_000
 _RATES = np.array([0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
 
 
-def explain_labels(model: ModelWithLaw, budget: float) -> dict[Kind, NoFlips | FlipExplanation | FlipsAtAnyRate]:
-    """Explanations of labels by kind."""
+def explain_labels(model: ModelWithLaw, budget: float, exact_law: bool | None = None) -> dict[Kind, LabelExplanation]:
+    """Explanations of labels by kind; none in which the law is off where the user says that it is exact."""
     n = model.n_rows
     plain = weighted_mode(model, np.ones(n), model.initial, held=held_for(model))
     nothing, space = NoFlips(model, plain), FeatureMap(model.covariates).space
@@ -43,7 +46,8 @@ def explain_labels(model: ModelWithLaw, budget: float) -> dict[Kind, NoFlips | F
         at_rates.append(FlipExplanation(model, space, budget, start, np.full(n, rate), float(rate), held))
         before, last = last, at_rates[-1].theta
     flipped = FlipsAtAnyRate(at_rates, rates, most)
-    reach = max(nothing.evidence, flipped.evidence) - _OUT_OF_REACH
+    bent = BentLabels(model, nothing, space)
+    reach = max(nothing.evidence, flipped.evidence, bent.evidence) - _OUT_OF_REACH
     trimmed, dropped = _trimmed(model, plain, budget)
     far = 0.9 * (space.distance > np.quantile(space.distance, 1.0 - budget))
     tried = [(plain, np.full(n, 0.1 * budget)), (trimmed, 0.9 * dropped), (plain, far)]
@@ -54,11 +58,12 @@ def explain_labels(model: ModelWithLaw, budget: float) -> dict[Kind, NoFlips | F
         looked = [FlipExplanation(part, there, budget, theta, who[some], None).evidence for theta, who in tried]
         tried = [tried[int(np.argmax(looked))]]
     depending = [FlipExplanation(model, space, budget, *begun, None, reach=reach) for begun in tried]
-    return {
+    found: dict[Kind, LabelExplanation] = {
         Kind.NOTHING: nothing,
         Kind.FLIPPED: flipped,
         Kind.FLIPPED_BY_ROW: max(depending, key=lambda fit: fit.evidence),
     }
+    return found if exact_law else {**found, Kind.BENT: bent}
 
 
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:

@@ -30,6 +30,7 @@ _LEAN_OF_SKEW = 0.06
 # What makes one tail of the called rows: so many, so nearly all of them on one side, and a lean of the others that is
 # worth a word and more than three standard errors (1.4 / sqrt(rows) of normal scores).
 _FEWEST_IN_A_TAIL, _ONE_SIDED, _LEAN_OF_A_TAIL, _LEAN_BY_CHANCE = 5.0, 0.9, 0.1, 4.2
+_BENT = "log odds that bend where the model's are straight (try squares, products or splines of the columns)"
 #: Least probability at which an explanation has a say.
 _LIKELY = 0.05
 
@@ -40,6 +41,10 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     spread = noise_words(verdict) or covariance_words(verdict)
     if spread is not None:
         return (spread,)
+    bent = verdict.explanations.get(Kind.BENT)
+    if bent is not None:
+        straight = verdict.explanations[Kind.NOTHING]
+        return (_BENT,) if bent.evidence > straight.evidence + constants.PRICE else ()
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
     if verdict.beyond_budget:
         # What was not followed made bad rows of what may be the law: look at the law without any.

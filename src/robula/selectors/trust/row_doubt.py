@@ -14,7 +14,7 @@ from robula.selectors.trust.explanation_kinds import Kind
 
 #: Explanations less likely than this do not count in the width.
 LEAST_LIKELY = 1e-4
-# Doubt can at most treble a width, where it is beyond linearising.
+# Doubt about rows within one explanation can at most treble a width, where it is beyond linearising.
 _MOST_WIDENING = 9.0
 #: A row whose weight is this near 0 or 1 is not in doubt.
 SURE = 1e-4
@@ -102,11 +102,23 @@ def between_explanations(
 
 def widening_to(covariance: FloatArray, precision: FloatArray) -> FloatArray:
     """Linear map (d, d) that gives draws of this precision the covariance, where it is wider."""
+    return _widened_axes(covariance, precision, np.inf)[0]
+
+
+def linearised(covariance: FloatArray, precision: FloatArray) -> FloatArray:
+    """A covariance (d, d) from slopes at one theta, no narrower than of this precision and at most trebled in width."""
+    widening, factor = _widened_axes(covariance, precision, _MOST_WIDENING)
+    root = widening @ factor
+    return np.asarray(root @ root.T)
+
+
+def _widened_axes(covariance: FloatArray, precision: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+    """Linear map (d, d) from draws of this precision to ones of the covariance, and a root (d, d) of their own."""
     factor = width_factor(precision)
     inverse = np.linalg.inv(factor)
     wider, axes = np.linalg.eigh(inverse @ covariance @ inverse.T)
-    root = np.sqrt(np.clip(wider, 1.0, _MOST_WIDENING))
-    return np.asarray(factor @ (axes * root) @ axes.T @ inverse)
+    root = np.sqrt(np.clip(wider, 1.0, most))
+    return np.asarray(factor @ (axes * root) @ axes.T @ inverse), factor
 
 
 def without_doubt(draws: FloatArray, precision: FloatArray) -> FloatArray:

@@ -21,7 +21,14 @@ from robula.models.posterior_mode import weighted_mode
 from robula.models.regression import Regression
 from robula.selectors.selection import Selector
 from robula.selectors.trust.conclusion import Trust, conclude, of_all_rows
-from robula.selectors.trust.row_doubt import SURE, between_explanations, mean_theta, widening_to, without_bad_rows
+from robula.selectors.trust.row_doubt import (
+    SURE,
+    between_explanations,
+    linearised,
+    mean_theta,
+    widening_to,
+    without_bad_rows,
+)
 from robula.selectors.trust.set_aside import SetAside, set_aside
 from robula.selectors.trust.streamed_rules import Judged, Rule, rules_of
 from robula.selectors.trust.trust_selector import PreparedTrust, TrustSelector, shift_of, weigh
@@ -208,8 +215,7 @@ def _settled(model: LargeModel, weighing: Weighing) -> tuple[Weighing, FloatArra
         # The equations of flipped labels are not the slopes of a likelihood [huber1967].
         spread[:dim, :dim] += prior.precision(weighing.theta)
         inverse = inverse @ spread @ inverse.T
-    covariance = 0.5 * (inverse + inverse.T)[:dim, :dim]
-    return weighing, covariance, precision
+    return weighing, linearised(0.5 * (inverse + inverse.T)[:dim, :dim], precision), precision
 
 
 def _bounded_below(slopes: FloatArray, known: FloatArray) -> FloatArray:

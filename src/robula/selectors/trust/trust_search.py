@@ -97,12 +97,12 @@ def weigh_explanations(model: ModelWithLaw, budget: float, exact_law: bool | Non
     """Compare the explanations of a model's rows and average their weights.
 
     The law says which kind its responses are of: one number a row, a label, or a vector. ``exact_law`` matters to
-    numbers only: labels have one law, and a vector's covariance is declared, or fitted by the rule.
+    numbers and labels: a vector's covariance is declared, or fitted by the rule.
     """
     found: Mapping[Kind, Fitted]
     contested = None
     if model.response_kind == "label":
-        found = explain_labels(model, budget)
+        found = explain_labels(model, budget, exact_law)
     elif model.response_kind == "vector":
         found = explain_vectors(model, budget)
     else:

@@ -52,8 +52,8 @@ class TrustSelector(Selector):
         little. That finds more bad rows, and takes whatever the law lacks (skew, tails, a bend) for bad rows. False
         takes the law for nearly right, as real data are. None, the default, is False where noise is estimated or
         implied; where the model was told its noise as a number (``noise_scale=1.0``) rows are judged as by True, but
-        the law may still be skewed, have tails or bend. For models of one number a row; labels and vectors have no
-        such choice.
+        the law may still be skewed, have tails or bend. Of labels it says whether their log odds may bend; vectors have
+        no such choice.
     """
 
     name: ClassVar[str | None] = "trust"
