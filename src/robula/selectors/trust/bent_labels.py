@@ -122,61 +122,94 @@ def _decisions(model: ModelWithLaw, theta: FloatArray, kept: BoolArray) -> list[
     return found
 
 
-def _gain(model: ModelWithLaw, theta: FloatArray, space: FeatureSpace) -> float:
-    """Log evidence that a bend adds to that of labels that are all right at theta (d,)."""
-    kept = ~model.hyperparameters
-    decisions = _decisions(model, theta, kept)
-    counted = model.counted(np.ones(model.n_rows))
-    prior, pull = model.prior.precision(theta)[np.ix_(kept, kept)], model.prior.gradient(theta)[kept]
-    bends = [_bends(space.take(each.rows), each.log_odds) for each in decisions]
-    step_of_theta, sizes = np.zeros(len(prior)), [np.zeros(bend.shape[1]) for bend in bends]
+class _Bent(NamedTuple):
+    """Theta and the sizes of the bends, as steps from where there are none, and how likely they are.
 
-    def log_odds(move: FloatArray, of_bends: list[FloatArray]) -> list[FloatArray]:
-        return [
-            each.log_odds + each.slopes @ move + bend @ size
-            for each, bend, size in zip(decisions, bends, of_bends, strict=True)
-        ]
+    Attributes
+    ----------
+    theta : ndarray, shape (d,)
+    sizes : list of ndarray, each of shape (k,)
+        For each decision.
+    log_odds : list of ndarray, each of shape (m,)
+    value : float
+        Log density of labels, theta and bends.
+    """
 
-    def value(move: FloatArray, of_bends: list[FloatArray]) -> float:
-        total = float(pull @ move - 0.5 * move @ prior @ move)
-        for each, odds, size in zip(decisions, log_odds(move, of_bends), of_bends, strict=True):
-            total -= float(counted[each.rows] @ np.logaddexp(0.0, -each.sign * odds)) + 0.5 * float(size @ size)
-        return total
+    theta: FloatArray
+    sizes: list[FloatArray]
+    log_odds: list[FloatArray]
+    value: float
 
-    first = before = value(step_of_theta, sizes)
-    volume = math.inf
-    for _ in range(_STEPS):
-        # Bends have theta in common only: theirs is solved for with each of them taken out (Schur's complement).
-        of_theta, slope, parts = prior.copy(), pull - prior @ step_of_theta, []
-        reduced, volume = np.zeros_like(prior), 0.0
-        for each, bend, odds, size in zip(decisions, bends, log_odds(step_of_theta, sizes), sizes, strict=True):
+
+class _LogDensity:
+    """Log density of labels, theta and bends; log odds go on in theta as straight as they begin."""
+
+    def __init__(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace) -> None:
+        kept = ~model.hyperparameters
+        self.decisions = _decisions(model, theta, kept)
+        self.bends = [_bends(space.take(each.rows), each.log_odds) for each in self.decisions]
+        counted = model.counted(np.ones(model.n_rows))
+        self._counted = [counted[each.rows] for each in self.decisions]
+        self._prior = model.prior.precision(theta)[np.ix_(kept, kept)]
+        self._pull = model.prior.gradient(theta)[kept]
+
+    def straight(self) -> _Bent:
+        """No bend."""
+        return self.at(np.zeros(len(self._pull)), [np.zeros(bend.shape[1]) for bend in self.bends])
+
+    def at(self, theta: FloatArray, sizes: list[FloatArray]) -> _Bent:
+        """Bends of these sizes."""
+        value, log_odds = float(self._pull @ theta - 0.5 * theta @ self._prior @ theta), []
+        for each, counted, bend, size in zip(self.decisions, self._counted, self.bends, sizes, strict=True):
+            odds = each.log_odds + each.slopes @ theta + bend @ size
+            value -= float(counted @ np.logaddexp(0.0, -each.sign * odds)) + 0.5 * float(size @ size)
+            log_odds.append(odds)
+        return _Bent(theta, sizes, log_odds, value)
+
+    def step(self, bent: _Bent) -> tuple[FloatArray, list[FloatArray], float]:
+        """Newton's step of theta and of the sizes, and log |H| that the bends add to that of theta alone.
+
+        Bends have theta in common only: theta's is solved for with each of them taken out (Schur's complement).
+        """
+        of_theta, slope, parts = self._prior.copy(), self._pull - self._prior @ bent.theta, []
+        taken, volume = np.zeros_like(of_theta), 0.0
+        for each, counted, bend, odds, size in zip(
+            self.decisions, self._counted, self.bends, bent.log_odds, bent.sizes, strict=True
+        ):
             chance = expit(odds)
-            residual = counted[each.rows] * (each.sign * expit(-each.sign * odds))
-            curved = (counted[each.rows] * chance * (1.0 - chance))[:, None] * each.slopes
-            of_bend = (bend.T * (counted[each.rows] * chance * (1.0 - chance))) @ bend + np.eye(len(size))
-            between, uphill = bend.T @ curved, bend.T @ residual - size
-            solved = np.linalg.solve(of_bend, np.column_stack([between, uphill]))
-            of_theta += each.slopes.T @ curved
-            reduced += between.T @ solved[:, :-1]
+            information = (counted * chance * (1.0 - chance))[:, None]
+            residual = counted * each.sign * expit(-each.sign * odds)
+            of_bend = bend.T @ (information * bend) + np.eye(len(size))
+            between = bend.T @ (information * each.slopes)
+            solved = np.linalg.solve(of_bend, np.column_stack([between, bend.T @ residual - size]))
+            of_theta += each.slopes.T @ (information * each.slopes)
+            taken += between.T @ solved[:, :-1]
             slope += each.slopes.T @ residual - between.T @ solved[:, -1]
             volume += float(np.linalg.slogdet(of_bend)[1])
             parts.append((solved[:, :-1], solved[:, -1]))
-        volume += float(np.linalg.slogdet(of_theta - reduced)[1] - np.linalg.slogdet(of_theta)[1])
-        move = np.linalg.lstsq(of_theta - reduced, slope, rcond=None)[0]
-        steps, length = [alone - with_theta @ move for with_theta, alone in parts], 1.0
+        volume += float(np.linalg.slogdet(of_theta - taken)[1] - np.linalg.slogdet(of_theta)[1])
+        move = np.asarray(np.linalg.lstsq(of_theta - taken, slope, rcond=None)[0], dtype=np.float64)
+        return move, [alone - with_theta @ move for with_theta, alone in parts], volume
+
+
+def _gain(model: ModelWithLaw, theta: FloatArray, space: FeatureSpace) -> float:
+    """Log evidence that a bend adds to that of labels that are all right at theta (d,)."""
+    density = _LogDensity(model, theta, space)
+    bent = density.straight()
+    straight, volume = bent.value, math.inf
+    for _ in range(_STEPS):
+        move, steps, volume = density.step(bent)
+        moved, length = bent, 1.0
         while length > _SHORTEST:
-            moved = (
-                step_of_theta + length * move,
-                [size + length * step for size, step in zip(sizes, steps, strict=True)],
-            )
-            now = value(*moved)
-            if now >= before:
+            sizes = [size + length * step for size, step in zip(bent.sizes, steps, strict=True)]
+            moved = density.at(bent.theta + length * move, sizes)
+            if moved.value >= bent.value:
                 break
             length *= 0.5
         else:
             break
-        (step_of_theta, sizes), rise, before = moved, now - before, now
+        rise, bent = moved.value - bent.value, moved
         if rise < _SETTLED:
             break
-    gain = before - first - 0.5 * volume
+    gain = bent.value - straight - 0.5 * volume
     return gain if math.isfinite(gain) else -math.inf

@@ -52,13 +52,11 @@ class FlipExplanation:
         Probability of each label to be right.
     gate : ndarray, shape (1,) or (4,)
         Log odds of a flip: one, or what they depend on.
-    evidence, wanted : float
+    evidence, price, wanted : float
         As for :class:`Explanation`.
     log_volume : float
         Of the posterior of theta at a given rate.
     """
-
-    price = 0.0  # is in the evidence
 
     def __init__(
         self,
@@ -79,6 +77,7 @@ class FlipExplanation:
         self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner) if self._gated else np.zeros(0)
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped, self.wanted = theta, flipped, 0.0
+        self.price = _price(model)
         self.weights: FloatArray = 1.0 - flipped
         if self._gated:
             self._alternate(reach)
@@ -224,12 +223,11 @@ class FlipsAtAnyRate:
         Log odds of the average rate.
     """
 
-    price = constants.PRICE
-
     def __init__(self, at_rates: list[FlipExplanation], rates: FloatArray, most: float) -> None:
         widths = np.diff(np.concatenate([[0.0], 0.5 * (rates[1:] + rates[:-1]), [most]]))
         peaks = np.array([fit.evidence for fit in at_rates]) + np.log(widths / most)
         self.evidence = float(logsumexp(peaks))
+        self.price = at_rates[0].price
         self._fits, self._chances = at_rates, softmax(peaks + [fit.log_volume for fit in at_rates])
         self.theta: FloatArray = self._mean([fit.theta for fit in at_rates])
         self.weights: FloatArray = self._mean([fit.weights for fit in at_rates])
@@ -278,6 +276,15 @@ def _at_its_peak(model: ModelWithLaw, log_likelihood: float, theta: FloatArray) 
     evidence that they are wrong (the more columns, the more), though nothing is explained [lindley1957].
     """
     return log_likelihood + float(model.prior.log_density(theta))
+
+
+def _price(model: ModelWithLaw) -> float:
+    """Nats for labels that may be wrong: of a population, or half a nat for each coefficient.
+
+    That is what a theta of its own gains from labels that hang on nothing [wilks1938]. Where labels may be flipped it
+    goes where they happen to look orderly; the more columns, the more such places there are.
+    """
+    return max(constants.PRICE, 0.5 * float((~model.hyperparameters).sum()))
 
 
 def held_for(model: ModelWithLaw) -> HeldPrecision | None:

@@ -44,7 +44,8 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     bent = verdict.explanations.get(Kind.BENT)
     if bent is not None:
         straight = verdict.explanations[Kind.NOTHING]
-        return (_BENT,) if bent.evidence > straight.evidence + constants.PRICE else ()
+        told = bent.evidence > straight.evidence + constants.PRICE and verdict.probabilities[Kind.BENT] >= _LIKELY
+        return (_BENT,) if told else ()
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
     if verdict.beyond_budget:
         # What was not followed made bad rows of what may be the law: look at the law without any.
