@@ -48,6 +48,23 @@ def test_every_registered_model_has_a_law_and_an_example():
     assert {model.noise for model in LAWS.values()} <= {"declared", "estimated", "implied"}
 
 
+def test_means_hang_on_the_parameters_of_the_mean_alone(model):
+    theta = truth(model)
+
+    def mean(at):
+        # Of labels and vectors every parameter is of the mean, and there is no one predictor.
+        return (
+            model.fitted(at)
+            if model.response_kind == "number"
+            else model.pit(at)[1]
+            if model.response_kind == "label"
+            else at
+        )
+
+    for step, moves in zip(np.eye(model.dim), model.of_the_mean, strict=True):
+        assert (mean(theta + step) != mean(theta)).any() == moves
+
+
 def test_transforms_of_simulated_rows_are_uniform(model):
     values = uniforms(model, truth(model), truth(model))
     assert ((values >= 0) & (values <= 1)).all()

@@ -175,6 +175,12 @@ class LawOfRows(ModelWithLaw):
         return total
 
     @property
+    def of_the_mean(self) -> BoolArray:
+        """Parameters (d,) with a derivative of a linear predictor at the start."""
+        slopes = self._telling(self.initial).predictor_slopes
+        return np.asarray(np.abs(slopes).reshape(-1, self.dim).max(axis=0) > 0.0)
+
+    @property
     def covariates(self) -> FloatArray:
         """Derivatives of the linear predictors at the start, shape (n, p): the design of a linear model."""
         slopes = self._taken(self._telling(self.initial).predictor_slopes)

@@ -94,6 +94,11 @@ class ModelWithLaw(Model):
         """
 
     @property
+    def of_the_mean(self) -> BoolArray:
+        """Parameters (d,) that the rows' means depend on; the others say how rows spread. By default all."""
+        return np.ones(self.dim, dtype=np.bool_)
+
+    @property
     def covariates(self) -> FloatArray:
         """What else is known of each row, shape (n, p): where rows are alike; by default the features at the start."""
         return self.features(self.initial)

@@ -146,6 +146,11 @@ class MultinomialModel(Regression):
         bound = 0.5 * (np.eye(count) - 1.0 / len(self.classes))
         return np.kron(bound, self._weighted_gram(self.counted(weights))).astype(np.float64)
 
+    @property
+    def of_the_mean(self) -> BoolArray:
+        """All: each class has a line of coefficients, shape (d,)."""
+        return np.ones(self.dim, dtype=np.bool_)
+
     def features(self, theta: FloatArray) -> FloatArray:
         """Rows of the design times sqrt(p_j) (1[j = k] - p_k), shape (n, K, d): j a response, k a line of theta."""
         p = np.exp(self.log_probabilities(theta)).T

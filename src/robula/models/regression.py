@@ -102,6 +102,12 @@ class Regression(ModelWithLaw):
         return count
 
     @property
+    def of_the_mean(self) -> BoolArray:
+        """The coefficients, (d,)."""
+        mean: BoolArray = np.arange(self.dim) < self.columns
+        return mean
+
+    @property
     def covariates(self) -> FloatArray:
         """The design matrix, shape (n, c)."""
         return self.design

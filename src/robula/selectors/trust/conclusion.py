@@ -36,7 +36,7 @@ class Trust:
     weights : ndarray, shape (n,)
         Probability of each row to be clean, which is how much it counts.
     theta : ndarray, shape (d,)
-        Mean of the explanations' parameters, each as probable as it is.
+        Mean of the explanations' parameters, each as probable as it is; how rows spread is that of the weighted rows.
     share, standard_error : float
         Share of bad rows and the standard error of that estimate.
     explanations : dict of str to float

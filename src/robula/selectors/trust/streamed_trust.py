@@ -153,7 +153,7 @@ def trust_by_passes(model: LargeModel, budget: float, exact_law: bool | None = N
     covariance = covariance + between_explanations(verdict.explanations, verdict.in_doubt, middle)
     weights, sums = model.weights(weighing)
     wider = None if (weights > 1.0 - SURE).all() else widening_to(covariance, precision)
-    shift = shift_of(verdict, weights, weighted_mode(model.sample, verdict.weights, verdict.theta))
+    shift = shift_of(model.sample, verdict, weights, weighted_mode(model.sample, verdict.weights, verdict.theta))
     return StreamedTrust(weighing, conclude(verdict, weights, weighing.theta, shift, budget, wider, precision), sums)
 
 

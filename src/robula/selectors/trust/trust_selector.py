@@ -107,22 +107,23 @@ def _judge_kept(model: ModelWithLaw, contamination: float, exact_law: bool | Non
     verdict = weigh(model, contamination, exact_law)
     weights = verdict.weights if verdict.weights.sum() >= 1.0 else np.ones(model.n_rows)
     mode = weighted_mode(model, weights, verdict.theta, held=HeldPrecision())
-    shift = shift_of(verdict, weights, mode)
+    shift = shift_of(model, verdict, weights, mode)
     precision = weighted_precision(model, weights, mode)
     wider = widening(model, verdict.explanations, verdict.in_doubt, mode + shift, weights, precision)
     return conclude(verdict, weights, mode, shift, contamination, wider, precision)
 
 
-def shift_of(verdict: Verdict, weights: FloatArray, mode: FloatArray) -> FloatArray:
+def shift_of(model: ModelWithLaw, verdict: Verdict, weights: FloatArray, mode: FloatArray) -> FloatArray:
     """From the mode (d,) of the rows so weighted (n,) to the mean of the explanations.
 
     Between "these rows are bad" and "nothing is wrong" their weight is in between, and the fit of rows so weighted is
-    not: rows of leverage draw it to themselves at little weight. Where no row is in doubt, and where none would be left
-    and all are kept, there is nothing in between.
+    not: rows of leverage draw it to themselves at little weight. How rows spread is in between: doubtful rows count in
+    it as far as they may belong to it. Where no row is in doubt, and where none would be left and all are kept, there
+    is nothing in between.
     """
     if (weights > 1.0 - SURE).all():
         return np.zeros_like(mode)
-    return mean_theta(verdict.explanations, verdict.probabilities) - mode
+    return np.where(model.of_the_mean, mean_theta(verdict.explanations, verdict.probabilities) - mode, 0.0)
 
 
 def weigh(model: ModelWithLaw, contamination: float, exact_law: bool | None = None) -> Verdict:
