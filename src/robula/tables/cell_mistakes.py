@@ -11,7 +11,6 @@ What nothing can see: an exchange of two columns of the same law, and a slip tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -119,10 +118,9 @@ def exchanged(values: FloatArray, columns: Sequence[Column]) -> Iterator[tuple[i
     nothing = np.zeros(len(values), dtype=bool)
     # A column has many partners; with all of them together it is exchanged as often as it slips.
     before = _BEFORE / (len(columns) - 1)
-    for group in _groups(first, second):
-        if _can_be_expected(evidence[group], len(values)):
-            odds = _mixed(evidence[None, group], nothing, rows[group], before)[0]
-            yield int(places[first[group.start]]), int(places[second[group.start]]), rows[group], odds
+    for group in _expected_groups(first, second, evidence, len(values)):
+        odds = _mixed(evidence[None, group], nothing, rows[group], before)[0]
+        yield int(places[first[group.start]]), int(places[second[group.start]]), rows[group], odds
 
 
 def odds_by_column(column: Column, rows: IntArray) -> float:
@@ -214,20 +212,21 @@ def _pairs_that_gain(columns: Sequence[Column]) -> tuple[IntArray, IntArray, Int
     ends = np.sort(np.stack([farthest[rows, one[pair]], farthest[rows, other[pair]]]), axis=0)
     order = np.lexsort((rows, ends[1], ends[0]))
     (first, second), rows, gain = ends[:, order], rows[order], gain[rows, pair][order]
-    kept = [group for group in _groups(first, second) if _can_be_expected(gain[group], len(scores))]
+    kept = _expected_groups(first, second, gain, len(scores))
     where = np.concatenate([np.arange(group.start, group.stop) for group in kept]) if kept else none
     return first[where], second[where], rows[where]
 
 
-def _groups(first: IntArray, second: IntArray) -> Iterator[slice]:
-    """Yield where in sorted pairs (m,) each pair stands."""
-    edges = np.flatnonzero((np.diff(first) != 0) | (np.diff(second) != 0)) + 1
-    for start, stop in pairwise([0, *edges.tolist(), len(first)]):
-        if stop > start:
-            yield slice(start, stop)
+def _expected_groups(first: IntArray, second: IntArray, evidence: FloatArray, total: int) -> list[slice]:
+    """Where in sorted pairs (m,) each pair stands whose rows can be likelier exchanged than not, by evidence (m,).
 
-
-def _can_be_expected(evidence: FloatArray, total: int) -> bool:
-    """Whether a row can be likelier exchanged than not, by evidence (m,), if all that gain by it were exchanged."""
-    gaining = int((evidence > 0.0).sum())
-    return gaining > 0 and float(evidence.max()) + np.log(gaining / total) > 0.0
+    That is if all of its rows that gain by it, of so many in all, were exchanged.
+    """
+    if not len(first):
+        return []
+    starts = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0)))
+    gaining = np.add.reduceat((evidence > 0.0).astype(np.float64), starts)
+    most = np.maximum.reduceat(evidence, starts)
+    expected = (gaining > 0.0) & (most + np.log(np.maximum(gaining, 1.0) / total) > 0.0)
+    stops = np.append(starts[1:], len(first))
+    return [slice(int(start), int(stop)) for start, stop in zip(starts[expected], stops[expected], strict=True)]

@@ -92,16 +92,18 @@ def _bends(space: FeatureSpace, log_odds: FloatArray) -> FloatArray:
         covariance += _similarity(space.inner / math.sqrt(space.rank), known)
     variances, axes = np.linalg.eigh(covariance[known])
     kept = variances > _RANK * variances[-1]
-    bends: FloatArray = constants.PLACE * _NOISE * covariance @ (axes[:, kept] / np.sqrt(variances[kept]))
+    bends: FloatArray = covariance @ (constants.PLACE * _NOISE * axes[:, kept] / np.sqrt(variances[kept]))
     return bends
 
 
 def _similarity(places: FloatArray, known: np.ndarray) -> FloatArray:
     """exp(-distance^2 / 2) of the places (n, r) of all rows from those of some, shape (n, k)."""
-    squares = (places**2).sum(axis=1)
-    away = squares[:, None] + squares[known] - 2.0 * places @ places[known].T
-    similarity: FloatArray = np.exp(-0.5 * np.maximum(away, 0.0))
-    return similarity
+    half_squares = 0.5 * np.einsum("ij,ij->i", places, places)
+    # In place: of many rows, new memory takes longer than the arithmetic.
+    near: FloatArray = places @ places[known].T
+    near -= half_squares[:, None]
+    near -= half_squares[known]
+    return np.exp(np.minimum(near, 0.0, out=near), out=near)
 
 
 def _decisions(model: ModelWithLaw, theta: FloatArray, kept: BoolArray) -> list[_Decision]:
