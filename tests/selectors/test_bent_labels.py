@@ -10,12 +10,15 @@ from scipy.optimize import minimize
 
 import robula
 from robula.models.posterior_mode import weighted_mode
-from robula.selectors.trust import bent_labels, trust_constants
+from robula.models.tail_scores import log_of_the_rest
+from robula.selectors.trust import label_bends, trust_constants
 from robula.selectors.trust.bent_labels import BentLabels
 from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureMap, standardised
+from robula.selectors.trust.label_bends import settled_bends
 from robula.selectors.trust.label_flips import NoFlips
 from robula.selectors.trust.label_search import explain_labels
+from robula.selectors.trust.trust_selector import weigh
 
 
 def logistic(X, y, variance=10.0):
@@ -131,6 +134,51 @@ def test_labels_that_are_wrong_are_still_found(surest):
     assert not surest or not any("bend" in finding for finding in found.law)
 
 
+def bent_and_flipped(rows, seed=6):
+    """Labels of a bent law, a tenth of them wrong where it is surest; model, and which labels are wrong (n,)."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, 3))
+    log_odds = 2.5 * X.sum(axis=1) + X[:, 0] ** 2
+    wrong = np.zeros(rows, dtype=bool)
+    wrong[rng.choice(np.flatnonzero(np.abs(log_odds) > np.quantile(np.abs(log_odds), 0.7)), rows // 10, False)] = True
+    y = drawn(rng, log_odds)
+    return logistic(X, np.where(wrong, 1.0 - y, y)), wrong
+
+
+def test_labels_are_found_wrong_beside_a_law_that_is_off():
+    model, wrong = bent_and_flipped(3000)
+    verdict = weigh(model, 0.2)
+    both = [verdict.probabilities[kind] for kind in (Kind.FLIPPED_AND_BENT, Kind.FLIPPED_BY_ROW_AND_BENT)]
+    assert sum(both) > 0.8
+    found = robula.trust(model, 0.2)
+    assert found.weights[wrong].mean() < 0.3
+    assert found.weights[~wrong].mean() > 0.97
+    assert any("bend" in finding for finding in found.law)
+    clean = weighted_mode(model, (~wrong).astype(float), model.initial)
+    plain = weighted_mode(model, np.ones(3000), model.initial)
+    assert np.linalg.norm(found.theta - clean) < 0.25 * np.linalg.norm(plain - clean)
+
+
+def test_flips_beside_a_bend_are_the_same_in_passes(monkeypatch):
+    model, _ = bent_and_flipped(4000)
+    whole = robula.trust(model, 0.2)
+    monkeypatch.setattr("robula.models.large_model.SAMPLE_ROWS", 3000)
+    in_passes = robula.trust(model, 0.2)
+    likeliest = max(in_passes.explanations, key=in_passes.explanations.get)
+    assert likeliest in (Kind.FLIPPED_AND_BENT, Kind.FLIPPED_BY_ROW_AND_BENT)
+    assert np.abs(in_passes.weights - whole.weights).mean() < 0.02
+
+
+def test_of_many_rows_a_bend_is_what_it_was_of_the_rows_it_was_fitted_to():
+    model, _ = bent_and_flipped(500)
+    theta, space = weighted_mode(model, np.ones(500), model.initial), FeatureMap(model.covariates).space
+    bent = settled_bends(model, theta, space, np.full(500, -2.0))
+    own = model.log_likelihood(theta)
+    own_odds, beside = own - log_of_the_rest(own), model.log_likelihood(bent.bend.beside)
+    added = bent.bend.at(own_odds, np.asarray(model.response), space.inner)
+    np.testing.assert_allclose(beside - log_of_the_rest(beside) + added, bent.log_odds, atol=1e-8)
+
+
 def test_vague_priors_are_no_evidence_of_wrong_labels():
     # Labels that hang on nothing, thirty columns: with theta's volume counted, flips won by what they do not know.
     rng = np.random.default_rng(7)
@@ -144,15 +192,12 @@ def test_who_takes_the_law_at_its_word_has_no_bends():
     X = rng.standard_normal((400, 2))
     model = logistic(X, drawn(rng, X @ [1.0, 1.0] + X[:, 0] ** 2))
     kinds = [explain_labels(model, 0.2, exact_law) for exact_law in (None, True)]
-    assert [Kind.BENT in each for each in kinds] == [True, False]
+    assert [sum("bend" in kind for kind in each) for each in kinds] == [3, 0]
 
 
 def test_a_gain_that_is_no_number_is_none(monkeypatch):
-    monkeypatch.setattr(
-        bent_labels._LogDensity,
-        "step",
-        lambda of, _: (np.zeros(3), [np.zeros(bend.shape[1]) for bend in of.bends], math.nan),
-    )
+    whole = label_bends._LogDensity.step
+    monkeypatch.setattr(label_bends._LogDensity, "step", lambda *given: (*whole(*given)[:2], math.nan))
     rng = np.random.default_rng(9)
     X = rng.standard_normal((200, 2))
     assert gain(logistic(X, drawn(rng, X @ [1.0, 1.0]))) == -math.inf

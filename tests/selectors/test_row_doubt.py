@@ -70,11 +70,11 @@ def test_draws_have_the_doubt_in_them():
     assert posterior.row_doubt.max() > 0.01
 
 
-def test_what_slopes_at_one_theta_say_at_most_trebles_a_width_and_what_explanations_say_may_be_more():
+def test_what_slopes_at_one_theta_say_at_most_trebles_a_width_and_what_explanations_say_is_tenfold_at_most():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((3, 3))
     precision = np.linalg.inv(root @ root.T)
-    wide = root @ np.diag([0.5, 4.0, 100.0]) @ root.T
+    wide = root @ np.diag([0.5, 4.0, 1000.0]) @ root.T
     held = root @ np.diag([1.0, 4.0, 9.0]) @ root.T
     assert linearised(wide, precision) == pytest.approx(held)
     map_of_draws = widening_to(wide, precision)

@@ -28,3 +28,6 @@ class Kind(StrEnum):
     BENT = "log odds that bend"
     FLIPPED = "flipped labels"
     FLIPPED_BY_ROW = "flipped labels that depend on the row"
+    #: The same where the log odds bend besides.
+    FLIPPED_AND_BENT = "flipped labels, log odds that bend"
+    FLIPPED_BY_ROW_AND_BENT = "flipped labels that depend on the row, log odds that bend"

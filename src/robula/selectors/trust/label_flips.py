@@ -21,6 +21,7 @@ from robula.models.tail_scores import log_of_the_rest
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import FeatureSpace, standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision, improved_gate
+from robula.selectors.trust.label_bends import Bend
 from robula.selectors.trust.limit import within_budget
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, linearised, louis_covariance
 
@@ -56,7 +57,13 @@ class FlipExplanation:
         As for :class:`Explanation`.
     log_volume : float
         Of the posterior of theta at a given rate.
+    columns : ndarray, shape (n, 1) or (n, 4)
+        What the log odds of a flip depend on.
+    bend : Bend or None
+        How log odds bend besides.
     """
+
+    bend: Bend | None = None
 
     def __init__(
         self,
@@ -73,7 +80,7 @@ class FlipExplanation:
         self._gated = rate is None
         first = max(float(flipped.mean()), 1e-3) if rate is None else rate
         self.gate = np.array([logit(min(first, 0.5)), 0.0, 0.0, 0.0])[: 4 if self._gated else 1]
-        self._columns = np.ones((model.n_rows, 1))
+        self.columns = np.ones((model.n_rows, 1))
         self._own_vote = np.einsum("ij,ij->i", space.inner, space.inner) if self._gated else np.zeros(0)
         self._log_others = math.log(max(len(np.unique(np.asarray(model.response))) - 1, 1))
         self.theta, self._flipped, self.wanted = theta, flipped, 0.0
@@ -89,8 +96,8 @@ class FlipExplanation:
         right = self._model.log_likelihood(self.theta)
         wrong = log_of_the_rest(right) - self._log_others
         if self._gated:
-            self._columns = self._gate_columns(right, wrong)
-        log_odds = gate_log_odds(self._columns, self.gate)
+            self.columns = self._gate_columns(right, wrong)
+        log_odds = gate_log_odds(self.columns, self.gate)
         bad = log_odds + wrong - right
         self.log_likelihood = float((right + _log_one_plus_exp(bad) - _log_one_plus_exp(log_odds)).sum())
         self.wanted, self._flipped = within_budget(bad, self._budget, np.zeros_like(bad))
@@ -161,7 +168,7 @@ class FlipExplanation:
         slope = weighted_precision(model, w, self.theta) - model.gradient_products(self.theta, moved)
         spread = model.gradient_products(self.theta, w * model.counted(w)) + model.prior.precision(self.theta)
         if self._gated:
-            gradients, columns = model.gradients(self.theta), self._columns
+            gradients, columns = model.gradients(self.theta), self.columns
             counted = gradients * model.counted(np.ones(model.n_rows))[:, None]
             expected = expit(gate_log_odds(columns, self.gate))
             prior, residual = np.diag(gate_precision(len(self.gate))), 1.0 - w - expected
@@ -200,7 +207,7 @@ class FlipExplanation:
     def _improve_gate(self, expected: FloatArray) -> None:
         variance = expected * (1.0 - expected) + 1e-9
         residual = self._flipped - expected
-        self.gate = improved_gate(self.gate, self._columns, residual, variance, damping=0.0, longest=2.0)
+        self.gate = improved_gate(self.gate, self.columns, residual, variance, damping=0.0, longest=2.0)
         # Only towards where flipped rows are: among rows of equal features, the flipped ones have the smaller vote,
         # because their own is left out, and a negative slope would know them by that.
         self.gate[1] = max(self.gate[1], 0.0)
@@ -233,6 +240,11 @@ class FlipsAtAnyRate:
         self.weights: FloatArray = self._mean([fit.weights for fit in at_rates])
         self.wanted = float(self._chances @ [fit.wanted for fit in at_rates])
         self.gate: FloatArray = np.array([logit(float(self._chances @ rates))])
+
+    @property
+    def likeliest(self) -> FlipExplanation:
+        """Flips at the rate of the largest evidence."""
+        return max(self._fits, key=lambda fit: fit.evidence)
 
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: at a rate, and between rates."""
@@ -279,12 +291,12 @@ def _at_its_peak(model: ModelWithLaw, log_likelihood: float, theta: FloatArray) 
 
 
 def _price(model: ModelWithLaw) -> float:
-    """Nats for labels that may be wrong: of a population, or half a nat for each coefficient.
+    """Nats for labels that may be wrong: of a population, or two standard deviations of what a theta gains by chance.
 
-    That is what a theta of its own gains from labels that hang on nothing [wilks1938]. Where labels may be flipped it
-    goes where they happen to look orderly; the more columns, the more such places there are.
+    Of labels that hang on nothing a theta of its own gains half a nat for each coefficient, give or take the square
+    root of half their number [wilks1938]. Where labels may be flipped it goes where they happen to look orderly.
     """
-    return max(constants.PRICE, 0.5 * float((~model.hyperparameters).sum()))
+    return max(constants.PRICE, math.sqrt(2.0 * float((~model.hyperparameters).sum())))
 
 
 def held_for(model: ModelWithLaw) -> HeldPrecision | None:

@@ -10,7 +10,7 @@ import numpy as np
 from robula._types import FloatArray
 from robula.models.law import ModelWithLaw
 from robula.models.posterior_mode import HeldPrecision, weighted_mode
-from robula.selectors.trust.bent_labels import BentLabels
+from robula.selectors.trust.bent_labels import BentLabels, bent_flips
 from robula.selectors.trust.explanation_kinds import Kind
 from robula.selectors.trust.feature_space import FeatureMap
 from robula.selectors.trust.label_flips import FlipExplanation, FlipsAtAnyRate, NoFlips, held_for
@@ -58,12 +58,18 @@ def explain_labels(model: ModelWithLaw, budget: float, exact_law: bool | None = 
         looked = [FlipExplanation(part, there, budget, theta, who[some], None).evidence for theta, who in tried]
         tried = [tried[int(np.argmax(looked))]]
     depending = [FlipExplanation(model, space, budget, *begun, None, reach=reach) for begun in tried]
-    found: dict[Kind, LabelExplanation] = {
-        Kind.NOTHING: nothing,
-        Kind.FLIPPED: flipped,
-        Kind.FLIPPED_BY_ROW: max(depending, key=lambda fit: fit.evidence),
-    }
-    return found if exact_law else {**found, Kind.BENT: bent}
+    by_row = max(depending, key=lambda fit: fit.evidence)
+    found: dict[Kind, LabelExplanation] = {Kind.NOTHING: nothing, Kind.FLIPPED: flipped, Kind.FLIPPED_BY_ROW: by_row}
+    if exact_law:
+        return found
+    found[Kind.BENT] = bent
+    for kind, both, flips in (
+        (Kind.FLIPPED, Kind.FLIPPED_AND_BENT, flipped.likeliest),
+        (Kind.FLIPPED_BY_ROW, Kind.FLIPPED_BY_ROW_AND_BENT, by_row),
+    ):
+        if (flips_and_bent := bent_flips(model, flips, space, budget, found[kind].evidence)) is not None:
+            found[both] = flips_and_bent
+    return found
 
 
 def _trimmed(model: ModelWithLaw, theta: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:

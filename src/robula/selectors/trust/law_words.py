@@ -31,6 +31,11 @@ _LEAN_OF_SKEW = 0.06
 # worth a word and more than three standard errors (1.4 / sqrt(rows) of normal scores).
 _FEWEST_IN_A_TAIL, _ONE_SIDED, _LEAN_OF_A_TAIL, _LEAN_BY_CHANCE = 5.0, 0.9, 0.1, 4.2
 _BENT = "log odds that bend where the model's are straight (try squares, products or splines of the columns)"
+_BENDS = {
+    Kind.NOTHING: Kind.BENT,
+    Kind.FLIPPED: Kind.FLIPPED_AND_BENT,
+    Kind.FLIPPED_BY_ROW: Kind.FLIPPED_BY_ROW_AND_BENT,
+}
 #: Least probability at which an explanation has a say.
 _LIKELY = 0.05
 
@@ -41,10 +46,12 @@ def law_findings(verdict: Verdict) -> tuple[str, ...]:
     spread = noise_words(verdict) or covariance_words(verdict)
     if spread is not None:
         return (spread,)
-    bent = verdict.explanations.get(Kind.BENT)
-    if bent is not None:
-        straight = verdict.explanations[Kind.NOTHING]
-        told = bent.evidence > straight.evidence + constants.PRICE and verdict.probabilities[Kind.BENT] >= _LIKELY
+    if Kind.FLIPPED in verdict.explanations:
+        told = any(
+            verdict.probabilities.get(bent, 0.0) >= _LIKELY
+            and verdict.explanations[bent].evidence > verdict.explanations[straight].evidence + constants.PRICE
+            for straight, bent in _BENDS.items()
+        )
         return (_BENT,) if told else ()
     likely = [name for name, chance in verdict.probabilities.items() if chance >= _LIKELY]
     if verdict.beyond_budget:

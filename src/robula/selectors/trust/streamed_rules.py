@@ -193,9 +193,11 @@ class FlipRule(Rule):
 
     def __init__(self, fit: FlipExplanation | FlipsAtAnyRate, sample: ModelWithLaw, places: _Places) -> None:
         self._theta, self.gate = fit.theta, fit.gate
+        self._bend = fit.bend if isinstance(fit, FlipExplanation) else None
         self.precision = gate_precision(len(self.gate))
-        if len(self.gate) > 1:
+        if self._bend is not None or len(self.gate) > 1:
             self.coordinates = places.coordinates
+        if len(self.gate) > 1:
             self._scales = GateScales(places.space, self._certainty(sample), 1.0 - fit.weights)
         self.hold_within_budget(fit, sample, None if self.coordinates is None else places.space)
 
@@ -207,12 +209,20 @@ class FlipRule(Rule):
     def judge(self, model: ModelWithLaw, theta: FloatArray, space: FeatureSpace | None) -> Judged:
         """Odds of each label to be flipped; the other label's probability follows theta too."""
         columns = np.ones((model.n_rows, 1))
-        if self.coordinates is not None:
+        if len(self.gate) > 1:
             assert space is not None
             columns = self._scales.columns(space, self._certainty(model))
         right = model.log_likelihood(theta)
         wrong = log_of_the_rest(right)
-        return self._judged(gate_log_odds(columns, self.gate), wrong - right, columns, np.exp(-wrong))
+        ratio = wrong - right
+        if self._bend is not None:
+            assert space is not None
+            # Beside the bend theta is another one; it goes along with that of the declared law.
+            beside = model.log_likelihood(theta + self._bend.beside - self._theta)
+            ratio = log_of_the_rest(beside) - beside
+            at_bend = model.log_likelihood(self._bend.theta)
+            ratio -= self._bend.at(at_bend - log_of_the_rest(at_bend), np.asarray(model.response), space.inner)
+        return self._judged(gate_log_odds(columns, self.gate), ratio, columns, np.exp(-wrong))
 
 
 class CloudRule(Rule):
