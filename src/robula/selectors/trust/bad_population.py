@@ -10,6 +10,7 @@ from robula._types import FloatArray
 from robula.selectors.trust import trust_constants as constants
 from robula.selectors.trust.feature_space import standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, improved_gate
+from robula.selectors.trust.log_sums import log_add
 from robula.selectors.trust.row_law import log_normal_mass
 from robula.selectors.trust.scored_rows import ScoredRows, Scores
 from robula.selectors.trust.weighted_median import weighted_median
@@ -134,7 +135,7 @@ class BadPopulation:
         counted = self._histogram(scores, members, total)
         first = np.log1p(-self.histogram_share) + around
         second = math.log(self.histogram_share) + counted
-        self.log_density = np.logaddexp(first, second)
+        self.log_density = log_add(first, second)
         by_histogram = float(members @ np.exp(second - self.log_density))
         self.histogram_share = float(np.clip((by_histogram + 0.5) / (total + 1.0), 0.02, 0.98))
         self._columns = self._gate_columns(members, total)
@@ -195,7 +196,7 @@ class BadPopulation:
         total = float(self._counts.sum()) + constants.PSEUDO_ROWS
         ratio = (self._counts / GROSS_SHARES + constants.PSEUDO_ROWS)[places] / total
         counted = far_log_density(scores, constants.GROSS_SCALE) + np.where(scores.interval, 0.0, np.log(ratio))
-        density = np.logaddexp(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
+        density = log_add(math.log1p(-self.histogram_share) + around, math.log(self.histogram_share) + counted)
         columns = gate_columns(rows.space.inner @ self._centre, _disagreement(prediction), rows.space.distance)
         return gate_log_odds(columns, self.gate), density
 

@@ -21,6 +21,7 @@ from robula.selectors.trust.bad_population import (
 from robula.selectors.trust.chance_of_mistake import ChanceOfMistake
 from robula.selectors.trust.law_covariates import LawCovariates
 from robula.selectors.trust.limit import within_budget
+from robula.selectors.trust.log_sums import log_add, log_one_plus_exp, log_sum
 from robula.selectors.trust.row_doubt import louis_covariance
 from robula.selectors.trust.row_law import ANY_PLACE, AS_DECLARED, RowLaw, price_of_the_unseen
 from robula.selectors.trust.scored_rows import ScoredRows
@@ -223,8 +224,8 @@ class Explanation:
         for index, population in enumerate(self.populations):
             population.describe(scores, self.members[:, index])
         log_odds = np.column_stack([np.full(n, gross), *(population.log_odds() for population in self.populations)])
-        of_bad = _log_sum(log_odds)
-        total = np.logaddexp(0.0, of_bad)
+        of_bad = log_sum(log_odds)
+        total = log_one_plus_exp(of_bad)
         prior = log_odds - total[:, None]
         densities = [gross_log_density(scores, self.gross_scale)]
         densities += [population.log_density for population in self.populations]
@@ -232,10 +233,10 @@ class Explanation:
         joint[:, 0] += self.rows.bad_odds
         for index, population in enumerate(self.populations):
             joint[:, index + 1] += odds_by_cells(self.rows, population.placed)
-        self.decisive: FloatArray = _log_sum(joint) - (of_bad - total) - law
+        self.decisive: FloatArray = log_sum(joint) - (of_bad - total) - law
         joint -= self._prices()
-        bad, clean = _log_sum(joint), law - total
-        self.log_likelihood = float(np.logaddexp(bad, clean).sum()) + scores.base
+        bad, clean = log_sum(joint), law - total
+        self.log_likelihood = float(log_add(bad, clean).sum()) + scores.base
         self.wanted, doubt = within_budget(bad - clean, self.budget, self.decisive)
         self.weights = 1.0 - doubt
         self._gross_members = doubt * np.exp(joint[:, 0] - bad)
@@ -334,11 +335,3 @@ class Explanation:
     def _law_covariates(self) -> LawCovariates:
         """What the law may follow from place to place, as the rows suggest it now."""
         return LawCovariates(self.rows, self.theta, self.scores.point, self.weights, self.freedom == ANY_PLACE)
-
-
-def _log_sum(columns: FloatArray) -> FloatArray:
-    """Log of the sum of exp over the few columns of (n, k): a reduction over so short an axis takes longer."""
-    total: FloatArray = columns[:, 0]
-    for column in columns.T[1:]:
-        total = np.logaddexp(total, column)
-    return total

@@ -23,6 +23,7 @@ from robula.selectors.trust.feature_space import FeatureSpace, standardised
 from robula.selectors.trust.gate import gate_columns, gate_log_odds, gate_log_prior, gate_precision, improved_gate
 from robula.selectors.trust.label_bends import Bend
 from robula.selectors.trust.limit import within_budget
+from robula.selectors.trust.log_sums import log_one_plus_exp
 from robula.selectors.trust.row_doubt import LEAST_LIKELY, linearised, louis_covariance
 
 _STEPS, _SETTLED = 60, 0.01
@@ -99,7 +100,7 @@ class FlipExplanation:
             self.columns = self._gate_columns(right, wrong)
         log_odds = gate_log_odds(self.columns, self.gate)
         bad = log_odds + wrong - right
-        self.log_likelihood = float((right + _log_one_plus_exp(bad) - _log_one_plus_exp(log_odds)).sum())
+        self.log_likelihood = float((right + log_one_plus_exp(bad) - log_one_plus_exp(log_odds)).sum())
         self.wanted, self._flipped = within_budget(bad, self._budget, np.zeros_like(bad))
         self.weights = 1.0 - self._flipped
         return right, log_odds
@@ -273,12 +274,6 @@ class NoFlips:
     def covariance(self, model: ModelWithLaw) -> FloatArray:
         """Covariance (d, d) of theta: no row is in doubt."""
         return louis_covariance(model, self.weights, self.theta)
-
-
-def _log_one_plus_exp(values: FloatArray) -> FloatArray:
-    """Log of 1 + e^x (n,), in a third of the time of numpy.logaddexp."""
-    result: FloatArray = np.maximum(values, 0.0) + np.log1p(np.exp(-np.abs(values)))
-    return result
 
 
 def _at_its_peak(model: ModelWithLaw, log_likelihood: float, theta: FloatArray) -> float:
