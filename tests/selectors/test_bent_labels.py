@@ -187,6 +187,17 @@ def test_vague_priors_are_no_evidence_of_wrong_labels():
         assert robula.trust(logistic(X, y, variance), 0.2).weights.mean() > 0.99
 
 
+def test_labels_that_are_all_the_same_or_of_three_classes_have_no_flips_beside_bends():
+    rng = np.random.default_rng(10)
+    X = rng.standard_normal((60, 2))
+    alike = logistic(X, np.ones(60))
+    assert gain(alike) == 0.0
+    assert robula.trust(alike, 0.2).weights.mean() > 0.99
+    three = robula.MultinomialModel(X, np.arange(60) % 3, prior=robula.NormalPrior(0.0, 10.0), intercept=True)
+    for model in (alike, three):
+        assert Kind.FLIPPED_AND_BENT not in explain_labels(model, 0.2)
+
+
 def test_who_takes_the_law_at_its_word_has_no_bends():
     rng = np.random.default_rng(8)
     X = rng.standard_normal((400, 2))

@@ -26,7 +26,7 @@ SAMPLE_ROWS = 50_000
 #: Rows of numbers or vectors that are judged all at once; of more, a sample is. One row in a hundred, but no fewer than
 #: the second number, says what the bad rows look like: evidence counts few rows (trust_constants), and searching more
 #: takes longer than all passes together. Labels say so little that more of them are searched, but weights and theta of
-#: 100,000 rows are the same to three digits after a search in half of ``SAMPLE_ROWS`` as in all.
+#: 100,000 rows with flips at random are the same to three digits after a search in half of ``SAMPLE_ROWS`` as in all.
 _JUDGED_AT_ONCE, _FEWEST, _ONE_IN, _LABELS = 20_000, 10_000, 100, 25_000
 # Numbers of a block that are looked at at a time, 2 MiB: what is computed of them then stays in the processor's cache.
 _AT_A_TIME = 2**18

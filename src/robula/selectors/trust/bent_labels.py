@@ -56,15 +56,16 @@ class BentLabels:
 def bent_flips(
     model: ModelWithLaw, flips: FlipExplanation, space: FeatureSpace, budget: float, evidence: float
 ) -> FlipExplanation | None:
-    """The same flips, at the same rate of each row, where log odds bend besides; None with more than two classes.
+    """The same flips, at the same rate of each row, where log odds bend besides; None unless there are two classes.
 
     Rows count as far as their labels are right beside the bend; theta is that of the declared law, of rows that count
     so. ``evidence`` is that of the flips without a bend. Rows are given up for two things at the price of both.
     """
-    if len(np.unique(np.asarray(model.response))) > 2:
+    if len(np.unique(np.asarray(model.response))) != 2:
         return None
     flipped = gate_log_odds(flips.columns, flips.gate)
     bent = settled_bends(model, flips.theta, space, flipped)
+    assert bent.log_odds is not None
     other, wrong = copy(flips), flipped - bent.log_odds
     other.wanted, doubt = within_budget(wrong, budget, np.zeros_like(wrong))
     other.weights, other.bend, other.evidence = 1.0 - doubt, bent.bend, evidence + bent.gain

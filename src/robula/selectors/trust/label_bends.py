@@ -46,6 +46,31 @@ class _Decision(NamedTuple):
     sign: FloatArray
 
 
+class Surroundings(NamedTuple):
+    """Rows that bends are known at, and where other rows are by their fitted values and places.
+
+    Attributes
+    ----------
+    middle, unit : float
+        Of the fitted values.
+    fitted, places : ndarray, shape (k, 1) and (k, r)
+        Of the known rows.
+    """
+
+    middle: float
+    unit: float
+    fitted: FloatArray
+    places: FloatArray
+
+    def similarity(self, log_odds: FloatArray, places: FloatArray) -> FloatArray:
+        """Similarity (b, k) of rows with these log odds (b,) and places (b, r) to the known ones."""
+        near = _similarity(_standard(log_odds, self.middle, self.unit), self.fitted)
+        rank = self.places.shape[1]
+        if rank:
+            near += _similarity(places / math.sqrt(rank), self.places / math.sqrt(rank))
+        return near
+
+
 class Bend(NamedTuple):
     """A bend of two classes' log odds, for any rows.
 
@@ -55,30 +80,21 @@ class Bend(NamedTuple):
         At which log odds are fitted values, and where the bend puts theta.
     first : float
         The label whose log odds they are.
-    middle, unit : float
-        Of the fitted values.
-    fitted, places : ndarray, shape (k, 1) and (k, r)
-        Of the rows that the bend is known at.
+    surroundings : Surroundings
     size : ndarray, shape (k,)
-        How much each of these rows' surroundings are bent.
+        How much the surroundings of each known row are bent.
     """
 
     theta: FloatArray
     beside: FloatArray
     first: float
-    middle: float
-    unit: float
-    fitted: FloatArray
-    places: FloatArray
+    surroundings: Surroundings
     size: FloatArray
 
     def at(self, own_log_odds: FloatArray, labels: FloatArray, places: FloatArray) -> FloatArray:
         """What is added to the log odds (b,) of rows' own labels (b,), at these places (b, r)."""
         sign = np.where(labels == self.first, 1.0, -1.0)
-        near = _similarity(_standard(sign * own_log_odds, self.middle, self.unit), self.fitted)
-        if self.places.shape[1]:
-            near += _similarity(places / math.sqrt(self.places.shape[1]), self.places)
-        return np.asarray(sign * (near @ self.size))
+        return np.asarray(sign * (self.surroundings.similarity(sign * own_log_odds, places) @ self.size))
 
 
 class Bends(NamedTuple):
@@ -86,38 +102,30 @@ class Bends(NamedTuple):
 
     Attributes
     ----------
-    functions : ndarray, shape (m, k)
+    functions : ndarray, shape (m, j)
         Of the rows.
-    known : ndarray of int
-        Rows that they are known at.
-    roots : ndarray, shape (known, k)
+    surroundings : Surroundings
+        Of k known rows.
+    roots : ndarray, shape (k, j)
         The functions are the rows' similarity to the known ones times these.
-    middle, unit : float
-        Of the fitted values.
-    fitted, places : ndarray, shape (known, 1) and (known, r)
     """
 
     functions: FloatArray
-    known: np.ndarray
+    surroundings: Surroundings
     roots: FloatArray
-    middle: float
-    unit: float
-    fitted: FloatArray
-    places: FloatArray
 
     @classmethod
     def of(cls, space: FeatureSpace, log_odds: FloatArray) -> Bends:
         """Of rows whose fitted values are the log odds (m,) of a decision: they do not tell a row's own class."""
         middle, unit = median_and_deviation(log_odds)
-        fitted, places = _standard(log_odds, middle, unit), space.inner / math.sqrt(max(space.rank, 1))
+        fitted = _standard(log_odds, middle, unit)
         known = systematic_places(fitted[:, 0], space.distance, min(_KNOWN_AT, len(fitted)))
-        covariance = _similarity(fitted, fitted[known])
-        if space.rank:
-            covariance += _similarity(places, places[known])
+        surroundings = Surroundings(middle, unit, fitted[known], space.inner[known])
+        covariance = surroundings.similarity(log_odds, space.inner)
         variances, axes = np.linalg.eigh(covariance[known])
         kept = variances > _RANK * variances[-1]
         roots: FloatArray = constants.PLACE * _NOISE * axes[:, kept] / np.sqrt(variances[kept])
-        return cls(covariance @ roots, known, roots, middle, unit, fitted[known], places[known])
+        return cls(covariance @ roots, surroundings, roots)
 
 
 def _standard(log_odds: FloatArray, middle: float, unit: float) -> FloatArray:
@@ -239,21 +247,21 @@ class _LogDensity:
 
 
 class Settled(NamedTuple):
-    """Where a bend ends.
+    """Where bends end.
 
     Attributes
     ----------
     gain : float
-        Log evidence that it adds.
-    log_odds : ndarray, shape (n,)
-        Of each row's own label, of two classes.
-    bend : Bend
-        Of two classes.
+        Log evidence that they add; 0 where all labels are the same and nothing is decided.
+    log_odds : ndarray, shape (n,), or None
+        Of each row's own label; None unless there are two classes.
+    bend : Bend or None
+        That of the two classes.
     """
 
     gain: float
-    log_odds: FloatArray
-    bend: Bend
+    log_odds: FloatArray | None = None
+    bend: Bend | None = None
 
 
 def settled_bends(
@@ -261,6 +269,8 @@ def settled_bends(
 ) -> Settled:
     """Fit bends, with theta (d,) where they put it, to labels that are right or may be flipped."""
     density = _LogDensity(model, theta, space, flipped)
+    if not density.decisions:
+        return Settled(0.0)
     bent = density.straight()
     straight, volume = bent.value, math.inf
     for _ in range(_STEPS):
@@ -278,11 +288,13 @@ def settled_bends(
         if rise < _SETTLED:
             break
     gain = bent.value - straight - 0.5 * volume
-    first, bends = density.decisions[0], density.bends[0]
+    if not math.isfinite(gain):
+        gain = -math.inf
+    if len(density.decisions) != 1:
+        return Settled(gain)
+    decision, bends = density.decisions[0], density.bends[0]
     beside = theta.copy()
     beside[~model.hyperparameters] += bent.theta
-    bend = Bend(
-        theta, beside, float(np.min(np.asarray(model.response))), bends.middle, bends.unit, bends.fitted, bends.places,
-        bends.roots @ bent.sizes[0],
-    )  # fmt: skip
-    return Settled(gain if math.isfinite(gain) else -math.inf, first.sign * bent.log_odds[0], bend)
+    first = float(np.min(np.asarray(model.response)))
+    bend = Bend(theta, beside, first, bends.surroundings, bends.roots @ bent.sizes[0])
+    return Settled(gain, decision.sign * bent.log_odds[0], bend)
